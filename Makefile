@@ -1,0 +1,37 @@
+# Every target sets up what it needs; a second call does not install again.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check format lint types bench clean
+
+demo: $(READY)  ## what curiosity is, on two CPU cores
+	$(BIN)/python examples/ring.py
+
+test: $(READY)  ## the whole test suite
+	$(BIN)/pytest
+
+check: lint types test  ## what continuous integration runs
+
+format: $(READY)  ## rewrite the sources in the project's format
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+bench: $(READY)  ## speed beside the loop per environment
+	$(BIN)/python benchmarks/bonus.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
