@@ -1,0 +1,32 @@
+"""Episodic curiosity through reachability: reward for what memory could not have reached."""
+
+from episodic_curiosity.agent import Agent, load
+from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.curiosity import EpisodicCuriosity
+from episodic_curiosity.reachability.experience import Frames
+from episodic_curiosity.reachability.network import FAST, PAPER, RNetwork
+from episodic_curiosity.reachability.online import OnlineConfig
+from episodic_curiosity.reachability.pairs import PairsConfig
+from episodic_curiosity.reachability.training import FitConfig, FitReport, fit
+from episodic_curiosity.saving import LoadError
+from episodic_curiosity.worlds import Step
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FAST",
+    "PAPER",
+    "Agent",
+    "EpisodicCuriosity",
+    "EpisodicMemory",
+    "FitConfig",
+    "FitReport",
+    "Frames",
+    "LoadError",
+    "OnlineConfig",
+    "PairsConfig",
+    "RNetwork",
+    "Step",
+    "fit",
+    "load",
+]

@@ -1,0 +1,61 @@
+"""The paper's F: the similarities with all memories become one.
+
+Every F takes similarities (N, K), of which the first `count` (N,) of each row are real, and
+returns (N,); a memory that is still empty reaches nothing: similarity zero.
+Shapes: N environments, K memory slots.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+def percentile_90(similarity: Tensor, count: Tensor) -> Tensor:
+    """The 90th percentile, interpolated linearly between neighbours as NumPy does."""
+    largest = _largest(similarity, count, (similarity.shape[1] - 1) // 10 + 2)
+    # Counted from the largest down, the percentile of m values lies at rank (m - 1) / 10.
+    tenths = (count - 1).clamp(min=0)
+    above = tenths // 10
+    below = (above + 1).clamp(max=largest.shape[1] - 1)
+    weight = (tenths % 10).to(similarity.dtype) / 10
+    return torch.lerp(_at(largest, above), _at(largest, below), weight).clamp(min=0)
+
+
+def tenth_largest(similarity: Tensor, count: Tensor) -> Tensor:
+    """The 10th largest, or the smallest while there are fewer than 10."""
+    largest = _largest(similarity, count, 10)
+    return _at(largest, (count - 1).clamp(0, largest.shape[1] - 1)).clamp(min=0)
+
+
+def maximum(similarity: Tensor, count: Tensor) -> Tensor:
+    """The largest: right in theory, prone to outliers in practice."""
+    return _largest(similarity, count, 1)[:, 0].clamp(min=0)
+
+
+def relative_count(similarity: Tensor, count: Tensor) -> Tensor:
+    """The share of memories that reach the present: with a similarity above one half."""
+    reaching = (similarity > 0.5) & _is_real(similarity, count)
+    return reaching.sum(dim=1) / count.clamp(min=1)
+
+
+AGGREGATES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "percentile_90": percentile_90,
+    "tenth_largest": tenth_largest,
+    "max": maximum,
+    "relative_count": relative_count,
+}
+
+
+def _largest(similarity: Tensor, count: Tensor, how_many: int) -> Tensor:
+    """The largest of each row, descending; -1 where there are not so many."""
+    real = similarity.masked_fill(~_is_real(similarity, count), -1.0)
+    return real.topk(min(how_many, similarity.shape[1]), dim=1).values
+
+
+def _is_real(similarity: Tensor, count: Tensor) -> Tensor:
+    return torch.arange(similarity.shape[1], device=count.device) < count[:, None]
+
+
+def _at(values: Tensor, index: Tensor) -> Tensor:
+    return values.gather(1, index[:, None]).squeeze(1)

@@ -1,0 +1,84 @@
+"""The episodic-curiosity bonus: pay for observations that memory cannot reach.
+
+Savinov et al. 2019, section 2. Shapes: N environments, K memory slots, D embedding.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.bonus.aggregates import AGGREGATES
+from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.checks import check_at_least, check_choice
+from episodic_curiosity.reachability.network import Embeddings
+from episodic_curiosity.worlds import Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpisodicConfig:
+    """The bonus, in the paper's symbols (section 2)."""
+
+    alpha: float = 0.030  # scale
+    beta: float = 0.5  # 1.0 where episodes can end early
+    novelty_threshold: float = 0.0  # a bonus above it is remembered
+    aggregate: Literal["percentile_90", "tenth_largest", "max", "relative_count"] = (
+        "percentile_90"  # F
+    )
+    memory_capacity: int = 200  # K
+    replacement: Literal["random", "fifo"] = "random"  # once K are held
+
+    def __post_init__(self) -> None:
+        check_choice("aggregate", self.aggregate, AGGREGATES)
+        check_choice("replacement", self.replacement, ("random", "fifo"))
+        check_at_least("memory_capacity", self.memory_capacity, 1)
+        if not self.alpha > 0:
+            raise ValueError(f"alpha must be above 0, got {self.alpha!r}")
+
+
+class Reachability(Protocol):
+    """What the bonus needs of an R-network."""
+
+    @property
+    def fitted(self) -> Tensor: ...
+    def embed(self, view: Tensor) -> Embeddings: ...
+    def compare(self, stored: Tensor, asked: Tensor) -> Tensor: ...
+
+
+class EpisodicBonus:
+    """b = alpha * (beta - F(C(m, E(o)) for m in memory)), one b per environment."""
+
+    def __init__(
+        self, r_network: Reachability, memory: EpisodicMemory, config: EpisodicConfig
+    ) -> None:
+        self.r_network = r_network
+        self.memory = memory
+        self.config = config
+
+    @torch.no_grad()
+    def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
+        """Rates each environment's newest observation, (N,), and remembers the novel ones."""
+        return self.rate(self.r_network.embed(step.view), step.first)
+
+    @torch.no_grad()
+    def rate(self, embeddings: Embeddings, first: Tensor) -> Tensor:
+        """The bonus (N,) of observations that are embedded already.
+
+        The first of an episode is remembered but not paid for: no action led to it. Nothing is
+        paid before the R-network has been fitted: it would be noise.
+        """
+        self.memory.clear(where=first)
+        bonus = self.config.alpha * (self.config.beta - self._similarity(embeddings.asked))
+        novel = bonus > self.config.novelty_threshold
+        self.memory.add(embeddings.stored, where=novel | first)
+        return bonus.masked_fill(first | ~self.r_network.fitted, 0.0)
+
+    def _similarity(self, asked: Tensor) -> Tensor:
+        """F over each environment's memory, (N,)."""
+        count = self.memory.count
+        slots = self.memory.embeddings  # (N, K, D)
+        if slots.device.type == "cpu":  # where asking costs nothing: leave out empty slots
+            slots = slots[:, : max(1, int(count.max()))]
+        similarity = self.r_network.compare(slots, asked)  # (N, K)
+        return AGGREGATES[self.config.aggregate](similarity, count)

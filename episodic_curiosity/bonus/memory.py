@@ -1,0 +1,101 @@
+"""The episodic memory: what each environment has seen in its current episode.
+
+Shapes: N environments, K slots, D embedding.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from episodic_curiosity.checks import check_at_least, check_choice, check_mask, check_tensor
+from episodic_curiosity.randomness import random_below
+
+
+class EpisodicMemory(nn.Module):
+    """K embeddings per environment in one (N, K, D) tensor, N * K * D * 4 bytes in all.
+
+    When an environment's K slots are taken, a new embedding replaces a random one or the
+    oldest. Which one is drawn from (seed, environment, number of additions), so an environment
+    forgets the same way alone and in a batch. Nothing here waits for a GPU.
+    """
+
+    embeddings: Tensor  # (N, K, D) float32
+    added: Tensor  # (N,) int64, embeddings added in this episode
+    draws: Tensor  # (N,) int64, embeddings ever added: the counter of the random numbers
+    streams: Tensor  # (N,) int64, each environment's stream of random numbers
+    seed: Tensor  # () int64
+
+    def __init__(
+        self,
+        num_envs: int,
+        capacity: int,
+        embedding_size: int,
+        *,
+        replacement: Literal["random", "fifo"] = "random",
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__()
+        check_at_least("num_envs", num_envs, 1)
+        check_at_least("memory_capacity", capacity, 1)
+        check_at_least("embedding_size", embedding_size, 1)
+        check_choice("replacement", replacement, ("random", "fifo"))
+        self.replacement = replacement
+        buffers = {
+            "embeddings": torch.zeros(num_envs, capacity, embedding_size, device=device),
+            "added": torch.zeros(num_envs, dtype=torch.int64, device=device),
+            "draws": torch.zeros(num_envs, dtype=torch.int64, device=device),
+            "streams": torch.arange(num_envs, device=device),
+            "seed": torch.tensor(seed, device=device),
+        }
+        for name, buffer in buffers.items():
+            self.register_buffer(name, buffer)
+        # Constants, kept on the device so that using them copies nothing.
+        self.register_buffer("_rows", torch.arange(num_envs, device=device), persistent=False)
+        self.register_buffer("_slots", torch.arange(capacity, device=device), persistent=False)
+
+    @property
+    def num_envs(self) -> int:
+        return self.embeddings.shape[0]
+
+    @property
+    def capacity(self) -> int:
+        return self.embeddings.shape[1]
+
+    @property
+    def embedding_size(self) -> int:
+        return self.embeddings.shape[2]
+
+    @property
+    def device(self) -> torch.device:
+        return self.embeddings.device
+
+    @property
+    def count(self) -> Tensor:
+        """(N,) int64, slots that hold something: the first so many."""
+        return self.added.clamp(max=self.capacity)
+
+    @property
+    def filled(self) -> Tensor:
+        """(N, K) bool, slots that hold something."""
+        return self._slots < self.count[:, None]
+
+    def clear(self, where: Tensor) -> None:
+        """Forgets everything in the environments where the (N,) mask is true."""
+        check_mask("where", where, self.num_envs, self.device)
+        self.added.masked_fill_(where, 0)
+
+    def add(self, embedding: Tensor, where: Tensor) -> None:
+        """Stores (N, D) embeddings in the environments where the (N,) mask is true."""
+        size = (self.num_envs, self.embedding_size)
+        check_tensor("embedding", embedding, size, self.device)
+        check_mask("where", where, self.num_envs, self.device)
+        slot = self.added % self.capacity  # the next free one, or the oldest
+        if self.replacement == "random":
+            drawn = random_below(self.capacity, self.seed, self.streams, self.draws)
+            slot = torch.where(self.added < self.capacity, slot, drawn)
+        kept = self.embeddings[self._rows, slot]
+        self.embeddings[self._rows, slot] = torch.where(where[:, None], embedding, kept)
+        self.added += where
+        self.draws += where

@@ -1,0 +1,152 @@
+"""Episodic curiosity for a training loop of one's own.
+
+Shapes: N environments.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
+from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.checks import check_at_least, check_mask, check_views
+from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.reachability.online import OnlineConfig, OnlineFitting
+
+
+class EpisodicCuriosity:
+    """Pays N environments for observations that their memory could not have reached.
+
+    Call `bonus` once per step, in step with the environments; call `learn` as well to refit the
+    R-network to what the agent sees (ECO). Until the R-network has been fitted, by `learn` or
+    beforehand by `fit`, the bonus is zero. Tensors must be on the R-network's device, arrays
+    are copied there.
+    """
+
+    def __init__(
+        self,
+        r_network: RNetwork,
+        num_envs: int,
+        *,
+        alpha: float = 0.030,
+        beta: float = 0.5,
+        novelty_threshold: float = 0.0,
+        aggregate: Literal[
+            "percentile_90", "tenth_largest", "max", "relative_count"
+        ] = "percentile_90",
+        memory_capacity: int = 200,
+        replacement: Literal["random", "fifo"] = "random",
+        online: OnlineConfig | None = None,
+        seed: int = 0,
+    ) -> None:
+        check_at_least("num_envs", num_envs, 1)
+        if not isinstance(online, OnlineConfig | None):
+            raise TypeError(f"online must be an OnlineConfig, got {type(online).__name__}")
+        config = EpisodicConfig(
+            alpha=alpha,
+            beta=beta,
+            novelty_threshold=novelty_threshold,
+            aggregate=aggregate,
+            memory_capacity=memory_capacity,
+            replacement=replacement,
+        )
+        self.r_network = r_network
+        self.num_envs = num_envs
+        self.memory = EpisodicMemory(
+            num_envs,
+            memory_capacity,
+            r_network.slot_size,
+            replacement=replacement,
+            seed=seed,
+            device=r_network.device,
+        )
+        self._bonus = EpisodicBonus(r_network, self.memory, config)
+        self._online = OnlineFitting(r_network, num_envs, online or OnlineConfig(), seed)
+        # Since metrics() was last asked: number, sum and sum of squares of the bonuses paid.
+        self._paid = torch.zeros(3, dtype=torch.float64, device=r_network.device)
+        self._not_finite = torch.tensor(False, device=r_network.device)
+
+    def bonus(self, view: Tensor | NDArray[Any], first: Tensor | NDArray[Any]) -> Tensor:
+        """The bonus (N,) for arriving at (N, *view_shape) observations; remembers novel ones.
+
+        `first` (N,) is true where an episode has just begun: memory is emptied, nothing paid.
+        """
+        view, first = self._checked(view, first)
+        with torch.no_grad():
+            bonus = self._bonus.rate(self.r_network.embed(view), first)
+            paid = bonus.double()
+            self._paid += torch.stack([(~first).sum(), paid.sum(), paid.square().sum()])
+        return bonus
+
+    def learn(
+        self, view: Tensor | NDArray[Any], first: Tensor | NDArray[Any]
+    ) -> dict[str, float]:
+        """Keeps these observations for the R-network; refits it and says how well, when due.
+
+        Memories are emptied at a refit: what they hold was embedded by the network before.
+        """
+        view, first = self._checked(view, first)
+        report = self._online.add(view, first)
+        if report is None:
+            return {}
+        self._raise_if_not_finite()
+        self.memory.clear(where=torch.ones_like(first))
+        return {
+            "r_network_accuracy": report.held_out_accuracy,
+            "r_network_training_accuracy": report.accuracy,
+            "r_network_loss": report.loss,
+        }
+
+    def metrics(self) -> dict[str, float]:
+        """How curiosity is doing, the bonus since this was last asked; for any logger."""
+        self._raise_if_not_finite()
+        num_paid, total, total_square = self._paid.tolist()
+        self._paid.zero_()
+        mean = total / num_paid if num_paid else 0.0
+        variance = total_square / num_paid - mean**2 if num_paid else 0.0
+        metrics = {
+            "bonus_mean": mean,
+            "bonus_spread": max(0.0, variance) ** 0.5,
+            "memory_fill": self.memory.count.double().mean().item() / self.memory.capacity,
+            "r_network_fitted": float(self.r_network.fitted),
+        }
+        if self._online.last_report is not None:
+            metrics["r_network_accuracy"] = self._online.last_report.held_out_accuracy
+        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on as if nothing had happened: memories and replay too."""
+        return {
+            "r_network": self.r_network.state_dict(),
+            "memory": self.memory.state_dict(),
+            "online": self._online.state_dict(),
+            "paid": self._paid.clone(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.r_network.load_state_dict(state["r_network"])
+        self.memory.load_state_dict(state["memory"])
+        self._online.load_state_dict(state["online"])
+        self._paid.copy_(state["paid"])
+
+    def _checked(
+        self, view: Tensor | NDArray[Any], first: Tensor | NDArray[Any]
+    ) -> tuple[Tensor, Tensor]:
+        device = self.r_network.device
+        if isinstance(view, np.ndarray):
+            view = torch.as_tensor(view, device=device)
+        if isinstance(first, np.ndarray):
+            first = torch.as_tensor(first, device=device)
+        check_views("view", view, self.r_network.config.view_shape, device, self.num_envs)
+        check_mask("first", first, self.num_envs, device)
+        if device.type == "cuda" and view.dtype == torch.float32:
+            # Asking now would wait for the GPU: note it, and raise where one waits anyway.
+            self._not_finite |= ~view.isfinite().all()
+        return view, first
+
+    def _raise_if_not_finite(self) -> None:
+        if self._not_finite:
+            raise ValueError("view must be finite, got NaN or infinity in an earlier call")

@@ -1,0 +1,1 @@
+"""Observation -> embedding -> similarity: the R-network, its data and its training."""

@@ -1,0 +1,106 @@
+"""The paper's E: one observation in, one embedding out.
+
+Shapes: B observations, D embedding. Frames are (B, C, H, W), vectors (B, F).
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+def resnet18(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:
+    """The paper's embedder: a pre-activation ResNet-18 for frames of any size."""
+    channels = view_shape[0]
+    stem = nn.Sequential(
+        nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False),
+        nn.BatchNorm2d(64),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(3, stride=2, padding=1),
+    )
+    blocks = [
+        ResidualBlock(64, 64, stride=1),
+        ResidualBlock(64, 64, stride=1),
+        ResidualBlock(64, 128, stride=2),
+        ResidualBlock(128, 128, stride=1),
+        ResidualBlock(128, 256, stride=2),
+        ResidualBlock(256, 256, stride=1),
+        ResidualBlock(256, 512, stride=2),
+        ResidualBlock(512, 512, stride=1),
+    ]
+    head = [
+        nn.BatchNorm2d(512),
+        nn.ReLU(inplace=True),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(512, embedding_size),
+    ]
+    return nn.Sequential(stem, *blocks, *head)
+
+
+class ResidualBlock(nn.Module):
+    """Two 3x3 convolutions, each behind its own normalisation, around a shortcut."""
+
+    def __init__(self, channels_in: int, channels_out: int, *, stride: int) -> None:
+        super().__init__()
+        self.norm1 = nn.BatchNorm2d(channels_in)
+        self.conv1 = nn.Conv2d(channels_in, channels_out, 3, stride, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(channels_out)
+        self.conv2 = nn.Conv2d(channels_out, channels_out, 3, padding=1, bias=False)
+        self.shortcut: nn.Conv2d | None = None
+        if stride != 1 or channels_in != channels_out:
+            self.shortcut = nn.Conv2d(channels_in, channels_out, 1, stride, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        active = functional.relu(self.norm1(x), inplace=True)
+        residual = self.conv1(active)
+        residual = self.conv2(functional.relu(self.norm2(residual), inplace=True))
+        return residual + (x if self.shortcut is None else self.shortcut(active))
+
+
+def small(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:
+    """Three convolutions, about 50 times less work than ResNet-18.
+
+    Without the normalisation, un-shared branches with a dot product stay at chance: both
+    embeddings begin nearly constant, and then neither has a reason to change.
+    """
+    convolutions = nn.Sequential(
+        *_convolution(view_shape[0], 32, kernel=8, stride=4, padding=2),
+        *_convolution(32, 64, kernel=4, stride=2, padding=1),
+        *_convolution(64, 64, kernel=3, stride=2, padding=1),
+        nn.Flatten(),
+    ).eval()
+    num_features = convolutions(torch.zeros(1, *view_shape)).shape[1]
+    return nn.Sequential(*convolutions, nn.Linear(num_features, embedding_size))
+
+
+def _convolution(
+    channels_in: int, channels_out: int, *, kernel: int, stride: int, padding: int
+) -> list[nn.Module]:
+    return [
+        nn.Conv2d(channels_in, channels_out, kernel, stride, padding, bias=False),
+        nn.BatchNorm2d(channels_out),
+        nn.ReLU(inplace=True),
+    ]
+
+
+def mlp(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:
+    """Two hidden layers, for observations that are vectors."""
+    return nn.Sequential(
+        nn.Linear(view_shape[0], 512),
+        nn.BatchNorm1d(512),
+        nn.ReLU(inplace=True),
+        nn.Linear(512, 512),
+        nn.BatchNorm1d(512),
+        nn.ReLU(inplace=True),
+        nn.Linear(512, embedding_size),
+    )
+
+
+EMBEDDERS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {
+    "resnet18": resnet18,
+    "small": small,
+    "mlp": mlp,
+}
+FRAME_SIDE = 8  # the smallest frame the convolutions take

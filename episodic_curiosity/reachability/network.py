@@ -1,0 +1,161 @@
+"""The R-network: can one observation be reached from another within k steps?
+
+Savinov et al. 2019, sections 2.1, S2 and S5.5. Shapes: N environments, K memory slots,
+B pairs, D embedding.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from episodic_curiosity import saving
+from episodic_curiosity.checks import check_choice, check_views
+from episodic_curiosity.reachability.comparators import COMPARATORS
+from episodic_curiosity.reachability.embedders import EMBEDDERS, FRAME_SIDE
+
+
+@dataclass(frozen=True, kw_only=True)
+class RNetworkConfig:
+    """The architecture; the paper's ablations are its other values."""
+
+    view_shape: tuple[int, ...]  # (C, H, W) of a frame or (F,) of a vector
+    embedder: Literal["resnet18", "small", "mlp"]
+    comparator: Literal["mlp", "dot"]
+    branches: Literal["shared", "unshared"]
+    embedding_size: int = 512
+    frozen_embedding: bool = False  # train the comparator over a random embedding
+
+    def __post_init__(self) -> None:
+        check_choice("embedder", self.embedder, EMBEDDERS)
+        check_choice("comparator", self.comparator, COMPARATORS)
+        check_choice("branches", self.branches, ("shared", "unshared"))
+        wants_vectors = self.embedder == "mlp"
+        shape_fits = len(self.view_shape) == (1 if wants_vectors else 3)
+        if not shape_fits or min(self.view_shape, default=0) < 1:
+            wanted = "(features,)" if wants_vectors else "(channels, height, width)"
+            raise ValueError(
+                f"the {self.embedder} embedder wants a view_shape {wanted}, "
+                f"got {self.view_shape}"
+            )
+        if not wants_vectors and min(self.view_shape[1:]) < FRAME_SIDE:
+            raise ValueError(
+                f"frames must be at least {FRAME_SIDE} x {FRAME_SIDE}, got {self.view_shape}"
+            )
+        if self.embedding_size < 1:
+            raise ValueError(f"embedding_size must be at least 1, got {self.embedding_size}")
+        if self.frozen_embedding and self.comparator == "dot":
+            raise ValueError(
+                "frozen_embedding with the dot comparator leaves nothing to train; "
+                "use the mlp comparator"
+            )
+
+
+PAPER = {"embedder": "resnet18", "comparator": "mlp", "branches": "shared"}
+FAST = {"embedder": "small", "comparator": "dot", "branches": "unshared"}
+
+
+class Embeddings(NamedTuple):
+    """One observation, as a memory slot holds it and as the present asks with it."""
+
+    stored: Tensor  # (N, D)
+    asked: Tensor  # (N, D)
+
+
+class RNetwork(nn.Module):
+    """R(o_i, o_j) = C(E(o_i), E(o_j)), with o_i from memory and o_j the current observation.
+
+    The default is the paper's fast architecture (un-shared branches and a dot product) over a
+    small embedder; `RNetwork(view_shape, **PAPER)` is the one behind its tables. Shared
+    branches with a dot product are there as the ablation that fails.
+    """
+
+    fitted: Tensor
+
+    def __init__(
+        self,
+        view_shape: tuple[int, ...],
+        *,
+        embedder: str | None = None,  # small for frames, mlp for vectors
+        comparator: str = "dot",
+        branches: str = "unshared",
+        embedding_size: int = 512,
+        frozen_embedding: bool = False,
+    ) -> None:
+        super().__init__()
+        self.config = RNetworkConfig(
+            view_shape=tuple(view_shape),
+            embedder=embedder or ("mlp" if len(view_shape) == 1 else "small"),  # type: ignore[arg-type]
+            comparator=comparator,  # type: ignore[arg-type]
+            branches=branches,  # type: ignore[arg-type]
+            embedding_size=embedding_size,
+            frozen_embedding=frozen_embedding,
+        )
+        make_embedder = EMBEDDERS[self.config.embedder]
+        num_branches = 1 if branches == "shared" else 2
+        self.branches = nn.ModuleList(
+            make_embedder(self.config.view_shape, embedding_size) for _ in range(num_branches)
+        )
+        self.comparator = COMPARATORS[comparator](embedding_size)
+        # Set by training; a bonus from a network that knows nothing would be noise.
+        self.register_buffer("fitted", torch.tensor(False))
+        if frozen_embedding:
+            self.branches.requires_grad_(False)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.eval()
+
+    @property
+    def slot_size(self) -> int:
+        """D, the length of what a memory slot stores."""
+        return self.comparator.size
+
+    @property
+    def device(self) -> torch.device:
+        return self.fitted.device
+
+    def embed(self, view: Tensor) -> Embeddings:
+        """The two embeddings, (N, D) each, of (N, *view_shape) observations."""
+        check_views("view", view, self.config.view_shape, self.device)
+        inputs = to_input(view)
+        embeddings = [branch(inputs) for branch in self.branches]
+        stored, asked = embeddings[0], embeddings[-1]
+        return Embeddings(self.comparator.stored(stored), self.comparator.asked(asked))
+
+    def compare(self, stored: Tensor, asked: Tensor) -> Tensor:
+        """Similarities (N, K) in [0, 1] of (N, K, D) memory slots with (N, D) present ones."""
+        return torch.sigmoid(self.comparator.with_memory(stored, asked))
+
+    def forward(self, first: Tensor, second: Tensor) -> Tensor:
+        """Log-odds (B,) that `second` is within reach of `first`, for training."""
+        stored = self.branches[0](to_input(first))
+        asked = self.branches[-1](to_input(second))
+        logits: Tensor = self.comparator(
+            self.comparator.stored(stored), self.comparator.asked(asked)
+        )
+        return logits
+
+    @torch.no_grad()
+    def reachable(self, first: Tensor, second: Tensor) -> Tensor:
+        """Probabilities (B,) that `second` is within reach of `first`."""
+        check_views("first", first, self.config.view_shape, self.device)
+        check_views("second", second, self.config.view_shape, self.device, len(first))
+        return torch.sigmoid(self(first, second))
+
+    def save(self, folder: str | Path) -> None:
+        """Writes r_network.safetensors and r_network.json into the folder."""
+        saving.save(Path(folder), "r_network", self.state_dict(), asdict(self.config))
+
+    @classmethod
+    def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Self:
+        """Reads what `save` wrote; anything else is refused with `saving.LoadError`."""
+        return saving.load(Path(folder), "r_network", cls, device)
+
+
+def to_input(view: Tensor) -> Tensor:
+    """Frames of bytes become floats in [0, 1]; floats are taken as they are."""
+    inputs = view.to(torch.float32)
+    if view.dim() == 4:
+        inputs = inputs.contiguous(memory_format=torch.channels_last)
+    return inputs.div_(255.0) if view.dtype == torch.uint8 else inputs

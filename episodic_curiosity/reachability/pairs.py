@@ -1,0 +1,188 @@
+"""Trajectories -> (first, second, reachable): which observations lay close in time.
+
+Savinov et al. 2019, section 2.3: pairs at most k steps apart are reachable, pairs more than
+gamma * k apart in the same episode are not, the gap between is left out.
+Shapes: T steps, N environments, P pairs, E episodes, M moves of the longest walk.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self
+
+import torch
+from torch import Generator, Tensor
+
+from episodic_curiosity.checks import check_at_least, check_choice
+
+ONLINE_STRIDE = 5  # the online walk moves on by a draw of 1 to 5, plus 1, whatever k is
+STEPS_PER_PAIR = 4  # about what a walk at k = 5 yields; sizes a pass of the uniform sampler
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsConfig:
+    """How far is near, how far is far, and how pairs are drawn."""
+
+    k: int = 5  # the paper's k: reachable within so many steps
+    gamma: int = 5  # unreachable beyond gamma * k steps
+    # "offline" and "online" walk along each episode as the authors' release does; "uniform"
+    # draws from all steps alike.
+    sampler: Literal["offline", "online", "uniform"] = "offline"
+
+    def __post_init__(self) -> None:
+        check_at_least("k", self.k, 1)
+        check_at_least("gamma", self.gamma, 1)
+        check_choice("sampler", self.sampler, ("offline", "online", "uniform"))
+
+    @property
+    def margin(self) -> int:
+        return self.gamma * self.k
+
+
+class Pairs(NamedTuple):
+    """P pairs of observations, by where they stand in (T, N) trajectories."""
+
+    env: Tensor  # (P,) int64, the same for both: pairs never cross environments
+    first: Tensor  # (P,) int64, time of the one that is remembered
+    second: Tensor  # (P,) int64, time of the current one
+    reachable: Tensor  # (P,) bool
+
+    def select(self, index: Tensor | slice) -> Self:
+        return self._make(field[index] for field in self)
+
+
+class Episodes(NamedTuple):
+    """The E episodes of (T, N) trajectories; what the ends of the data cut counts as one."""
+
+    env: Tensor  # (E,) int64
+    start: Tensor  # (E,) int64, time of the first step
+    length: Tensor  # (E,) int64
+
+
+def draw_pairs(first: Tensor, config: PairsConfig, generator: Generator) -> Pairs:
+    """One pass over trajectories whose (T, N) bool `first` marks where episodes begin.
+
+    Drawn on the device of `first`, with a generator of that device, and in the order of time:
+    shuffle before training.
+    """
+    if first.dim() != 2 or first.dtype != torch.bool or 0 in first.shape:
+        raise ValueError(
+            f"first must be (steps, environments) of dtype bool and not empty, "
+            f"got {tuple(first.shape)} of {first.dtype}"
+        )
+    if config.sampler == "uniform":
+        return _uniform(first, config, generator)
+    return _walk(first, config, generator)
+
+
+def find_episodes(first: Tensor) -> Episodes:
+    """Where each episode lies, environment by environment, in the order of time."""
+    begins = first.clone()
+    begins[0] = True  # whatever came before is not here
+    env, start = begins.t().nonzero(as_tuple=True)
+    num_steps = first.shape[0]
+    next_start = torch.cat([start[1:], start.new_zeros(1)])
+    end = torch.where(next_start > start, next_start, num_steps)
+    return Episodes(env, start, end - start)
+
+
+def _walk(first: Tensor, config: PairsConfig, generator: Generator) -> Pairs:
+    """All episodes are walked at once: each row of an (E, M) table is one episode's walk.
+
+    From t, a reach d of 1..k is drawn. A coin decides whether (t, t + d) becomes a reachable
+    pair, in either order, or t is paired with a far step. Then t moves on.
+    """
+    episodes = find_episodes(first)
+    num_moves = int(episodes.length.max()) // 2 + 1  # a move is 2 steps at least
+    table = (episodes.length.shape[0], num_moves)
+
+    reach = _randint(1, config.k, table, generator)
+    if config.sampler == "offline":
+        move = reach + 1
+    else:
+        move = _randint(1, ONLINE_STRIDE, table, generator) + 1
+    time = move.cumsum(dim=1) - move  # inside the episode, from 0
+    row, column = (time + reach < episodes.length[:, None]).nonzero(as_tuple=True)
+    time, reach = time[row, column], reach[row, column]
+
+    far, has_far = _draw_far(time, episodes.length[row], config.margin, generator)
+    reachable = _coin(time.shape, generator)
+    flipped = reachable & _coin(time.shape, generator)
+    other = torch.where(reachable, time + reach, far)
+    pairs = Pairs(
+        env=episodes.env[row],
+        first=episodes.start[row] + torch.where(flipped, other, time),
+        second=episodes.start[row] + torch.where(flipped, time, other),
+        reachable=reachable,
+    )
+    return pairs.select(reachable | has_far)
+
+
+def _uniform(first: Tensor, config: PairsConfig, generator: Generator) -> Pairs:
+    """Half reachable and half not, each from steps drawn alike among those that have any."""
+    episodes = find_episodes(first)
+    episode = torch.arange(episodes.length.shape[0], device=first.device)
+    episode = episode.repeat_interleave(episodes.length)  # of each of the T * N steps
+    offset = torch.arange(episode.shape[0], device=first.device)
+    time = offset - (episodes.length.cumsum(0) - episodes.length)[episode]
+    length = episodes.length[episode]
+
+    has_near = length > 1
+    has_far = (time > config.margin) | (length - 1 - time > config.margin)
+    half = max(1, first.numel() // STEPS_PER_PAIR // 2)
+    near_anchor = _choose(has_near.nonzero(as_tuple=True)[0], half, generator)
+    far_anchor = _choose(has_far.nonzero(as_tuple=True)[0], half, generator)
+
+    near = _draw_near(time[near_anchor], length[near_anchor], config.k, generator)
+    far, _ = _draw_far(time[far_anchor], length[far_anchor], config.margin, generator)
+    anchor = torch.cat([near_anchor, far_anchor])
+    start = episodes.start[episode[anchor]]
+    return Pairs(
+        env=episodes.env[episode[anchor]],
+        first=start + time[anchor],
+        second=start + torch.cat([near, far]),
+        reachable=torch.arange(anchor.shape[0], device=first.device) < near_anchor.shape[0],
+    )
+
+
+def _draw_near(time: Tensor, length: Tensor, k: int, generator: Generator) -> Tensor:
+    """A uniform step of the same episode, at most k steps away and not the step itself."""
+    before = time.clamp(max=k)
+    after = (length - 1 - time).clamp(max=k)
+    near = time - before + _below(before + after, generator)
+    return near + (near >= time)
+
+
+def _draw_far(
+    time: Tensor, length: Tensor, margin: int, generator: Generator
+) -> tuple[Tensor, Tensor]:
+    """A uniform step of the same episode, more than `margin` away, and whether there is one."""
+    before = (time - margin).clamp(min=0)
+    after = (length - 1 - time - margin).clamp(min=0)
+    drawn = _below(before + after, generator)
+    return torch.where(
+        drawn < before, drawn, drawn - before + time + margin + 1
+    ), before + after > 0
+
+
+def _randint(low: int, high: int, shape: tuple[int, int], generator: Generator) -> Tensor:
+    """Whole numbers from low to high, both included."""
+    return torch.randint(low, high + 1, shape, generator=generator, device=generator.device)
+
+
+def _below(limit: Tensor, generator: Generator) -> Tensor:
+    """Whole numbers in [0, limit); 0 where the limit is 0."""
+    unit = torch.rand(
+        limit.shape, generator=generator, device=generator.device, dtype=torch.float64
+    )
+    return (unit * limit).long()
+
+
+def _coin(shape: torch.Size, generator: Generator) -> Tensor:
+    return torch.rand(shape, generator=generator, device=generator.device) < 0.5
+
+
+def _choose(candidates: Tensor, how_many: int, generator: Generator) -> Tensor:
+    """Drawn with replacement; nothing from nothing."""
+    if candidates.shape[0] == 0:
+        return candidates
+    limit = candidates.new_full((how_many,), candidates.shape[0])
+    return candidates[_below(limit, generator)]

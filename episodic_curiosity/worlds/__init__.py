@@ -1,0 +1,110 @@
+"""Observations in: N environments stepped as one batch, tensors on one device.
+
+Shapes: N environments.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+Split = Literal["r-network", "train", "validation", "test"]
+SPLITS: tuple[Split, ...] = ("r-network", "train", "validation", "test")
+
+
+class Step(NamedTuple):
+    """What N environments emit at once; an environment that ends resets in the same step.
+
+    Where an episode has just ended, everything but `reward`, `terminated`, `truncated` and the
+    `final_...` fields already belongs to the next episode, and `first` is true.
+    """
+
+    observation: Tensor  # (N, ...) what the policy sees
+    view: Tensor  # (N, ...) what curiosity sees; the same tensor unless they differ
+    reward: Tensor  # (N,) float32, for the action that led here
+    first: Tensor  # (N,) bool, this observation opens an episode
+    terminated: Tensor  # (N,) bool, the task ended
+    truncated: Tensor  # (N,) bool, the clock ran out
+    position: Tensor | None = None  # (N, 3) float32, in the world's own units
+    # The last observation of an episode, valid where terminated | truncated, other rows are
+    # undefined: for bootstrapping a value only, never remembered, never paired.
+    final_observation: Tensor | None = None
+    final_view: Tensor | None = None
+    final_position: Tensor | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldSpec:
+    """What a world emits, takes and can do."""
+
+    task: str
+    num_envs: int
+    device: torch.device
+    observation_shape: tuple[int, ...]
+    observation_dtype: torch.dtype
+    view_shape: tuple[int, ...]
+    view_dtype: torch.dtype
+    num_actions: int  # discrete actions; 0 where actions are continuous
+    action_shape: tuple[int, ...] = ()  # of one continuous action, each entry in [-1, 1]
+    action_names: tuple[str, ...] = ()
+    episode_steps: int  # an episode is truncated after so many steps
+    can_restore: bool = False  # state() / load_state() continue as if nothing had happened
+    can_redraw: bool = False  # snapshot() / redraw(snapshot) give back any past view
+    has_position: bool = False
+    oracle_cell: float = 0.0  # side of a Grid-Oracle cell, in units of `position`
+
+
+class World(Protocol):
+    """N environments stepped as one batch."""
+
+    spec: WorldSpec
+
+    def reset(self) -> Step:
+        """Begins a new episode everywhere."""
+
+    def step(self, actions: Tensor) -> Step:
+        """Acts once everywhere: (N,) int64 actions, or (N, *action_shape) float32."""
+
+    def close(self) -> None:
+        """Gives back processes, windows and files; harmless when called again."""
+
+
+FAMILIES = ("maze",)
+
+
+def make_world(
+    task: str,
+    *,
+    num_envs: int,
+    seed: int,
+    device: torch.device | str = "cpu",
+    split: Split = "train",
+    **options: Any,
+) -> World:
+    """Makes the world of a task such as "maze/sparse" or "maze/sparse+noise".
+
+    A suffix puts a television into the picture; the options are those of the family's world
+    (and of the television). A family's dependencies are imported only when it is asked for.
+    """
+    name, plus, programme = task.partition("+")
+    family, _, member = name.partition("/")
+    if family not in FAMILIES:
+        known = ", ".join(f"{known}/..." for known in FAMILIES)
+        raise ValueError(f"there is no task {task!r}; tasks are named {known}")
+    if plus:
+        from episodic_curiosity.worlds import television
+
+        pictures = options.pop("pictures", None)
+        if television.find_programme(programme).switched:
+            options["idle"] = True
+        inner = make_world(
+            name, num_envs=num_envs, seed=seed, device=device, split=split, **options
+        )
+        return television.Television(inner, programme, seed=seed, pictures=pictures)
+
+    from episodic_curiosity.worlds.maze.world import MazeWorld
+
+    return MazeWorld(
+        member, num_envs=num_envs, seed=seed, device=device, split=split, **options
+    )
