@@ -1,0 +1,142 @@
+"""The R-network's parts: shapes, the split first layer, and what it refuses."""
+
+import itertools
+
+import pytest
+import torch
+
+from benchmarks.bonus import concatenated
+from episodic_curiosity import FAST, PAPER, RNetwork
+from episodic_curiosity.reachability.comparators import MlpComparator
+
+SHAPES = {"resnet18": (3, 24, 32), "small": (1, 20, 28), "mlp": (7,)}
+
+
+def randomise(module: torch.nn.Module) -> None:
+    """Statistics and affine weights as training would leave them: not zeros and ones."""
+    for layer in module.modules():
+        if isinstance(layer, torch.nn.BatchNorm1d | torch.nn.BatchNorm2d):
+            layer.running_mean.normal_(std=0.5)
+            layer.running_var.uniform_(0.5, 2.0)
+            torch.nn.init.uniform_(layer.weight, 0.5, 1.5)
+            torch.nn.init.normal_(layer.bias, std=0.3)
+
+
+@pytest.mark.parametrize(
+    ("embedder", "comparator", "branches"),
+    list(itertools.product(SHAPES, ("mlp", "dot"), ("shared", "unshared"))),
+)
+def test_comparing_with_memory_equals_judging_pairs(embedder, comparator, branches):
+    """`embed` and `compare`, as the bonus uses them, against R(o_i, o_j) pair by pair."""
+    torch.manual_seed(0)
+    shape = SHAPES[embedder]
+    r_network = RNetwork(shape, embedder=embedder, comparator=comparator, branches=branches)
+    randomise(r_network)
+    memories, present = torch.rand(2, 5, *shape), torch.rand(2, *shape)
+    with torch.no_grad():
+        stored = r_network.embed(memories.flatten(0, 1)).stored.view(2, 5, -1)
+        asked = r_network.embed(present).asked
+        # Log-odds, because similarities of random weights are often exactly 0 or 1.
+        found = r_network.comparator.with_memory(stored, asked)
+        pairs = memories.flatten(0, 1), present.repeat_interleave(5, dim=0)
+        expected = r_network(*pairs).view(2, 5)
+        assert torch.equal(r_network.compare(stored, asked), torch.sigmoid(found))
+    torch.testing.assert_close(torch.sigmoid(expected).view(10), r_network.reachable(*pairs))
+    assert stored.shape == (2, 5, r_network.slot_size)
+    assert expected.std() > 0
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_the_split_comparator_equals_the_one_over_the_concatenation():
+    torch.manual_seed(0)
+    comparator = MlpComparator(512).eval()
+    randomise(comparator)
+    whole = concatenated(comparator)
+    memory, present = torch.randn(6, 512), torch.randn(6, 512)
+    with torch.no_grad():
+        split = torch.sigmoid(comparator(comparator.stored(memory), comparator.asked(present)))
+        expected = whole(torch.cat([memory, present], dim=1))[:, 1]
+    assert expected.std() > 0
+    torch.testing.assert_close(split, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_shared_branches_with_a_dot_product_cannot_tell_order():
+    frames = torch.rand(2, 4, *SHAPES["small"])
+    shared = RNetwork(SHAPES["small"], branches="shared")
+    assert torch.equal(shared.reachable(*frames), shared.reachable(*frames.flip(0)))
+    unshared = RNetwork(SHAPES["small"], branches="unshared")
+    assert not torch.equal(unshared.reachable(*frames), unshared.reachable(*frames.flip(0)))
+
+
+def test_the_paper_s_network_has_its_13_million_weights():
+    r_network = RNetwork((3, 120, 160), **PAPER)
+    assert sum(p.numel() for p in r_network.parameters()) == pytest.approx(13e6, rel=0.03)
+    branch = r_network.branches[0]
+    assert branch(torch.zeros(1, 3, 120, 160)).shape == (1, 512)
+    assert RNetwork((1, 84, 84), **PAPER).embed(
+        torch.zeros(1, 1, 84, 84, dtype=torch.uint8)
+    ).stored.shape == (1, 512)
+
+
+def test_the_default_is_the_fast_one():
+    assert RNetwork((3, 84, 84)).config == RNetwork((3, 84, 84), **FAST).config
+    assert RNetwork((9,)).config.embedder == "mlp"
+
+
+def test_bytes_are_floats_times_255():
+    r_network = RNetwork((3, 16, 16))
+    frames = torch.randint(0, 256, (4, 3, 16, 16), dtype=torch.uint8)
+    as_bytes, as_floats = r_network.embed(frames), r_network.embed(frames / 255)
+    torch.testing.assert_close(as_bytes.stored, as_floats.stored)
+    assert frames.dtype == torch.uint8
+
+
+def test_a_frozen_embedding_trains_the_comparator_only():
+    r_network = RNetwork((3, 16, 16), comparator="mlp", frozen_embedding=True)
+    r_network.train()
+    r_network(torch.rand(8, 3, 16, 16), torch.rand(8, 3, 16, 16)).sum().backward()
+    assert all(p.grad is None for p in r_network.branches.parameters())
+    assert all(p.grad is not None for p in r_network.comparator.parameters())
+    # Random weights, but the normalisation is calibrated to what is seen.
+    assert r_network.branches[0][1].running_mean.abs().max() > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"embedder": "vgg"}, "embedder must be one of resnet18, small, mlp, got 'vgg'"),
+        ({"comparator": "cosine"}, "comparator must be one of mlp, dot, got 'cosine'"),
+        ({"branches": "half"}, "branches must be one of shared, unshared, got 'half'"),
+        ({"view_shape": (84, 84)}, r"wants a view_shape \(channels, height, width\), got \(84"),
+        (
+            {"embedder": "mlp"},
+            r"mlp embedder wants a view_shape \(features,\), got \(3, 84, 84\)",
+        ),
+        ({"view_shape": (3, 4, 84)}, r"frames must be at least 8 x 8, got \(3, 4, 84\)"),
+        ({"embedding_size": 0}, "embedding_size must be at least 1, got 0"),
+        ({"frozen_embedding": True}, "leaves nothing to train; use the mlp comparator"),
+    ],
+)
+def test_impossible_networks(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        RNetwork(**{"view_shape": (3, 84, 84), **arguments})
+
+
+@pytest.mark.parametrize(
+    ("view", "error", "message"),
+    [
+        (
+            torch.zeros(2, 3, 16, 20),
+            ValueError,
+            r"shape \(2, 3, 16, 16\), got \(2, 3, 16, 20\)",
+        ),
+        (torch.zeros(3, 16, 16), ValueError, r"shape \(3, 3, 16, 16\), got \(3, 16, 16\)"),
+        (torch.zeros(2, 3, 16, 16).long(), TypeError, "uint8 or float32, got torch.int64"),
+        (torch.zeros(2, 3, 16, 16).to("meta"), ValueError, "must be on cpu, got .* on meta"),
+        (torch.zeros(2, 3, 16, 16) / 0, ValueError, "finite, got NaN or infinity in row 0"),
+        ([[0.0]], TypeError, "view must be a tensor, got list"),
+    ],
+)
+def test_bad_views(view, error, message):
+    with pytest.raises(error, match=message):
+        RNetwork((3, 16, 16)).embed(view)

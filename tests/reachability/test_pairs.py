@@ -1,0 +1,128 @@
+"""Pairs: what the paper allows and nothing else."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from episodic_curiosity.reachability.pairs import Pairs, PairsConfig, draw_pairs, find_episodes
+
+SAMPLERS = ("offline", "online", "uniform")
+
+
+def draw(first, seed=0, **config) -> Pairs:
+    generator = torch.Generator().manual_seed(seed)
+    return draw_pairs(torch.as_tensor(first), PairsConfig(**config), generator)
+
+
+def one_episode(num_steps: int, num_envs: int = 1) -> torch.Tensor:
+    return torch.zeros(num_steps, num_envs, dtype=torch.bool)
+
+
+def test_episodes_by_hand():
+    first = torch.tensor([[0, 0], [0, 1], [1, 0], [0, 1]], dtype=torch.bool)
+    episodes = find_episodes(first)
+    assert episodes.env.tolist() == [0, 0, 1, 1, 1]
+    assert episodes.start.tolist() == [0, 2, 0, 1, 3]
+    assert episodes.length.tolist() == [2, 2, 1, 2, 1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    sampler=st.sampled_from(SAMPLERS),
+    k=st.integers(1, 6),
+    gamma=st.integers(1, 5),
+    num_steps=st.integers(1, 80),
+    num_envs=st.integers(1, 4),
+    ends=st.floats(0, 0.3),
+    seed=st.integers(0, 2**31),
+)
+def test_no_pair_crosses_a_border_and_none_lies_in_the_gap(
+    sampler, k, gamma, num_steps, num_envs, ends, seed
+):
+    first = (
+        torch.rand(num_steps, num_envs, generator=torch.Generator().manual_seed(seed)) < ends
+    )
+    pairs = draw(first, seed, sampler=sampler, k=k, gamma=gamma)
+    episode = first.cumsum(dim=0)
+    for time in (pairs.first, pairs.second):
+        assert ((time >= 0) & (time < num_steps)).all()
+    assert torch.equal(episode[pairs.first, pairs.env], episode[pairs.second, pairs.env])
+    apart = (pairs.first - pairs.second).abs()
+    assert ((apart >= 1) & (apart <= k))[pairs.reachable].all()
+    assert (apart > gamma * k)[~pairs.reachable].all()
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_the_same_seed_draws_the_same_pairs(sampler):
+    first = torch.rand(500, 3, generator=torch.Generator().manual_seed(1)) < 0.005
+    one, same, other = (draw(first, seed, sampler=sampler) for seed in (4, 4, 5))
+    assert all(torch.equal(a, b) for a, b in zip(one, same, strict=True))
+    assert one.first.shape != other.first.shape or not torch.equal(one.first, other.first)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_half_are_reachable_and_there_is_one_for_about_every_four_steps(sampler):
+    pairs = draw(one_episode(20_000, 2), sampler=sampler)
+    assert pairs.reachable.float().mean() == pytest.approx(0.5, abs=0.02)
+    assert len(pairs.reachable) == pytest.approx(40_000 / 4, rel=0.02)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_every_distance_and_both_orders_are_drawn(sampler):
+    pairs = draw(one_episode(20_000), sampler=sampler)
+    apart = (pairs.second - pairs.first)[pairs.reachable]
+    shares = [(apart == d).float().mean().item() for d in (-5, -3, -1, 1, 3, 5)]
+    assert shares == pytest.approx([0.1] * 6, abs=0.02)
+    assert ((pairs.second - pairs.first)[~pairs.reachable] > 0).float().mean() == pytest.approx(
+        0.5, abs=0.05
+    )
+
+
+@pytest.mark.parametrize(("sampler", "move"), [("offline", 2.0), ("online", 4.0)])
+def test_the_walks_differ_in_how_they_move_on(sampler, move):
+    """At k = 1 the offline walk moves by 2 steps, the online one by 4 on average."""
+    pairs = draw(one_episode(40_000), sampler=sampler, k=1)
+    assert len(pairs.reachable) == pytest.approx(40_000 / move, rel=0.02)
+
+
+def test_the_online_walk_yields_as_many_pairs_whatever_k():
+    counts = [
+        len(draw(one_episode(40_000), sampler="online", k=k).reachable) for k in (1, 5, 10)
+    ]
+    assert counts == pytest.approx([10_000] * 3, rel=0.02)
+
+
+def test_far_partners_are_uniform():
+    """From step 50 of 101 at a margin of 25, the far steps are 0..24 and 76..100."""
+    torch.manual_seed(0)
+    partners = torch.cat(
+        [draw(one_episode(101), seed, sampler="offline", k=5).second for seed in range(400)]
+    )
+    counts = partners.bincount(minlength=101)
+    assert len(counts) == 101
+    assert counts.min() > 0
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_short_episode_has_no_far_pair(sampler):
+    pairs = draw(one_episode(26), sampler=sampler)
+    assert len(pairs.reachable) > 0
+    assert pairs.reachable.all()
+    assert len(draw(one_episode(1), sampler=sampler).reachable) == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "config", "message"),
+    [
+        (torch.zeros(5, dtype=torch.bool), {}, r"first must be .* got \(5,\) of torch.bool"),
+        (torch.zeros(5, 2), {}, r"first must be .* got \(5, 2\) of torch.float32"),
+        (torch.zeros(0, 2, dtype=torch.bool), {}, r"not empty, got \(0, 2\)"),
+        (one_episode(9), {"k": 0}, "k must be a whole number of at least 1, got 0"),
+        (one_episode(9), {"gamma": 0}, "gamma must be a whole number of at least 1, got 0"),
+        (one_episode(9), {"sampler": "best"}, "sampler must be one of offline, .*, got 'best'"),
+    ],
+)
+def test_bad_input(first, config, message):
+    with pytest.raises(ValueError, match=message):
+        draw(first, **config)

@@ -1,0 +1,143 @@
+"""Files people send each other: whole ones load, everything else is refused in a sentence."""
+
+import json
+import pickle
+
+import pytest
+import torch
+
+import episodic_curiosity as ec
+
+NETWORKS = {
+    "r_network": lambda: ec.RNetwork((3, 16, 16), comparator="mlp", branches="shared"),
+    "agent": lambda: ec.Agent((5,), 2, continuous=True),
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for make in NETWORKS.values():
+        make().save(tmp_path)
+    return tmp_path
+
+
+def edit(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_what_was_saved_is_loaded(kind, tmp_path):
+    saved = NETWORKS[kind]()
+    saved.save(tmp_path / "deep" / "folder")
+    loaded = type(saved).load(tmp_path / "deep" / "folder")
+    assert loaded.config == saved.config
+    for name, tensor in saved.state_dict().items():
+        assert torch.equal(tensor, loaded.state_dict()[name])
+    assert {path.name for path in (tmp_path / "deep" / "folder").iterdir()} == {
+        f"{kind}.json",
+        f"{kind}.safetensors",
+    }
+
+
+def test_a_loaded_network_judges_as_the_saved_one_did(tmp_path):
+    saved = ec.RNetwork((3, 16, 16))
+    saved.fitted.fill_(True)
+    saved.save(tmp_path)
+    loaded = ec.RNetwork.load(tmp_path)
+    frames = torch.rand(2, 5, 3, 16, 16)
+    assert loaded.fitted
+    assert not loaded.training
+    assert torch.equal(loaded.reachable(*frames), saved.reachable(*frames))
+
+
+def test_a_truncated_file(folder):
+    path = folder / "r_network.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ec.LoadError, match=r"r_network\.safetensors is truncated or no safe"):
+        ec.RNetwork.load(folder)
+
+
+def test_a_pickle_is_never_opened(folder):
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("a pickle was opened",))
+
+    (folder / "agent.safetensors").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(ec.LoadError, match="truncated or no safetensors file"):
+        ec.load(folder)
+
+
+def test_a_flipped_bit(folder):
+    path = folder / "agent.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ec.LoadError, match="fingerprints differ"):
+        ec.load(folder)
+
+
+def test_weights_of_another_shape(folder):
+    path = folder / "r_network.json"
+    header = json.loads(path.read_text())
+    edit(path, config=header["config"] | {"embedding_size": 8})
+    with pytest.raises(
+        ec.LoadError, match=r"holds .* as torch.float32 .* wanted torch.float32"
+    ):
+        ec.RNetwork.load(folder)
+
+
+def test_weights_of_another_architecture(folder):
+    path = folder / "r_network.json"
+    config = json.loads(path.read_text())["config"]
+    edit(path, config=config | {"comparator": "dot"})
+    with pytest.raises(ec.LoadError, match=r"weights of another network, first comparator\."):
+        ec.RNetwork.load(folder)
+    edit(path, config=config | {"branches": "unshared"})
+    with pytest.raises(
+        ec.LoadError, match=r"lacks .* of the wanted weights, first branches\.1"
+    ):
+        ec.RNetwork.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": 2}, "has version 2, this release reads version 1"),
+        ({"format": "other"}, "was not written by episodic-curiosity"),
+        ({"kind": "agent"}, "describes a agent, wanted a r_network"),
+        ({"config": {"view_shape": [3, 16, 16], "colour": 1}}, "does not describe a r_network"),
+        ({"config": {"view_shape": [3, 1, 16]}}, "frames must be at least 8 x 8"),
+        ({"config": None}, "lacks its config or its fingerprint"),
+    ],
+)
+def test_a_description_that_does_not_fit(folder, changes, message):
+    edit(folder / "r_network.json", **changes)
+    with pytest.raises(ec.LoadError, match=message):
+        ec.RNetwork.load(folder)
+
+
+def test_no_json_and_no_file(folder):
+    (folder / "r_network.json").write_text("{")
+    with pytest.raises(ec.LoadError, match=r"r_network\.json is not JSON"):
+        ec.RNetwork.load(folder)
+    with pytest.raises(ec.LoadError, match=r"agent\.json cannot be read \(No such file"):
+        ec.load(folder / "nowhere")
+
+
+def test_every_refusal_is_one_sentence(folder):
+    (folder / "r_network.safetensors").write_bytes(b"not a safetensors file")
+    with pytest.raises(ec.LoadError) as refusal:
+        ec.RNetwork.load(folder)
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_interrupted_save_leaves_the_old_files(folder, monkeypatch):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def fails(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("os.replace", fails)
+    with pytest.raises(OSError, match="the disk is full"):
+        NETWORKS["agent"]().save(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
