@@ -31,27 +31,6 @@ def run(curiosity: ec.EpisodicCuriosity, ring: Ring, times: range) -> list[torch
     return bonuses
 
 
-def test_the_example_works_as_written(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    ec.Agent((3, 84, 84), num_actions=9).save("runs/x")
-    view = torch.randint(0, 256, (16, 3, 84, 84), dtype=torch.uint8)
-    first = torch.ones(16, dtype=torch.bool)
-    obs = view
-
-    curiosity = ec.EpisodicCuriosity(
-        ec.RNetwork(view_shape=(3, 84, 84)), num_envs=16, alpha=0.03, beta=0.5
-    )
-    bonus = curiosity.bonus(view, first)
-    curiosity.learn(view, first)
-    curiosity.state_dict()
-    curiosity.metrics()
-    agent = ec.load("runs/x")
-    action = agent.act(obs)
-    assert bonus.shape == (16,)
-    assert action.shape == (16,)
-    assert ((action >= 0) & (action < 9)).all()
-
-
 def test_eco_pays_nothing_before_its_first_fit_and_something_after():
     curiosity, ring = curious(alpha=1.0), Ring(num_envs=NUM_ENVS)
     before = torch.stack(run(curiosity, ring, range(120)))  # the fit is due at step 120
