@@ -38,7 +38,9 @@ def concatenated(comparator: MlpComparator) -> nn.Sequential:
         )
         first.bias.copy_(comparator.stored_first.bias)
     layers: list[nn.Module] = [norm, nn.ReLU(), first]
-    for hidden_norm, layer in zip(comparator.norms, comparator.layers, strict=True):
+    for hidden_norm, layer in zip(
+        comparator.norms, [*comparator.layers, comparator.output], strict=True
+    ):
         layers += [hidden_norm, nn.ReLU(), layer]
     return nn.Sequential(*layers, nn.Softmax(dim=1)).eval()
 

@@ -1,7 +1,11 @@
 """Errors are part of the interface: each names what was given and what is wanted."""
 
-from collections.abc import Iterable
+import math
+import operator
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,10 +17,45 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
-def check_at_least(name: str, value: int, least: int) -> None:
+def check_type(name: str, value: object, wanted: type) -> None:
+    """Raises unless the value is of that type."""
+    if not isinstance(value, wanted):
+        article = "an" if wanted.__name__[0] in "AEIOR" else "a"
+        raise TypeError(f"{name} must be {article} {wanted.__name__}, got {_type(value)}")
+
+
+def check_at_least(name: str, value: Any, least: int) -> None:
     """Raises unless the value is a whole number not below `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or number < least:
+        given = value if isinstance(value, int | float | str | None) else _type(value)
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {given!r}")
+
+
+def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:
+    """Raises unless the value is a finite number above the bound."""
+    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
+    if not is_number or not above < value < math.inf:
+        bound = "" if above == -math.inf else f" above {above:g}"
+        raise ValueError(f"{name} must be a finite number{bound}, got {value!r}")
+
+
+def to_tensor(name: str, value: Any, device: torch.device) -> Tensor:
+    """A tensor as it is; a copy of an array on the device, float64 as float32."""
+    if isinstance(value, Tensor):
+        return value
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"{name} must be a tensor or an array, got {_type(value)}")
+    if value.dtype.kind not in "buif":
+        raise TypeError(f"{name} must be of dtype uint8, float32 or bool, got {value.dtype}")
+    dtype = (
+        np.dtype(np.float32) if value.dtype.itemsize == 8 and value.dtype.kind == "f" else None
+    )
+    # A copy: contiguous, writable and in the machine's byte order, whatever was given.
+    return torch.from_numpy(np.array(value, dtype or value.dtype.newbyteorder("="))).to(device)
 
 
 def check_tensor(
@@ -24,7 +63,7 @@ def check_tensor(
 ) -> None:
     """Raises unless the value is a tensor of that shape on that device."""
     if not isinstance(value, Tensor):
-        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+        raise TypeError(f"{name} must be a tensor, got {_type(value)}")
     if tuple(value.shape) != shape:
         raise ValueError(f"{name} must have shape {shape}, got {tuple(value.shape)}")
     if value.device != device:
@@ -49,13 +88,31 @@ def check_views(
 
     Not-a-number is looked for on a CPU only: on a GPU the answer would have to be waited for.
     """
-    if not isinstance(view, Tensor):
-        raise TypeError(f"{name} must be a tensor, got {type(view).__name__}")
     if num_views is None:
-        num_views = view.shape[0] if view.dim() else 0
+        num_views = view.shape[0] if isinstance(view, Tensor) and view.dim() else 0
     check_tensor(name, view, (num_views, *view_shape), device)
     if view.dtype not in (torch.uint8, torch.float32):
         raise TypeError(f"{name} must be of dtype uint8 or float32, got {view.dtype}")
     if view.dtype == torch.float32 and device.type == "cpu" and not view.isfinite().all():
         row = int((~view.isfinite()).flatten(1).any(dim=1).nonzero()[0, 0])
         raise ValueError(f"{name} must be finite, got NaN or infinity in row {row}")
+
+
+def first_difference(found: Mapping[str, Any], wanted: Mapping[str, Tensor]) -> str | None:
+    """Says how saved tensors differ from the wanted ones: the first difference, not all."""
+    if missing := sorted(wanted.keys() - found.keys()):
+        return f"lacks {len(missing)} of the wanted tensors, first {missing[0]}"
+    if extra := sorted(found.keys() - wanted.keys()):
+        return f"has {len(extra)} tensors of something else, first {extra[0]}"
+    for name, tensor in wanted.items():
+        other = found[name]
+        if other.shape != tensor.shape or other.dtype != tensor.dtype:
+            return (
+                f"holds {name} as {other.dtype} {tuple(other.shape)}, "
+                f"wanted {tensor.dtype} {tuple(tensor.shape)}"
+            )
+    return None
+
+
+def _type(value: object) -> str:
+    return type(value).__name__

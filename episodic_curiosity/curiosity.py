@@ -5,14 +5,20 @@ Shapes: N environments.
 
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
 from episodic_curiosity.bonus.memory import EpisodicMemory
-from episodic_curiosity.checks import check_at_least, check_mask, check_views
+from episodic_curiosity.checks import (
+    check_at_least,
+    check_mask,
+    check_type,
+    check_views,
+    first_difference,
+    to_tensor,
+)
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig, OnlineFitting
 
@@ -42,9 +48,10 @@ class EpisodicCuriosity:
         online: OnlineConfig | None = None,
         seed: int = 0,
     ) -> None:
+        check_type("r_network", r_network, RNetwork)
         check_at_least("num_envs", num_envs, 1)
-        if not isinstance(online, OnlineConfig | None):
-            raise TypeError(f"online must be an OnlineConfig, got {type(online).__name__}")
+        if online is not None:
+            check_type("online", online, OnlineConfig)
         config = EpisodicConfig(
             alpha=alpha,
             beta=beta,
@@ -64,7 +71,8 @@ class EpisodicCuriosity:
             device=r_network.device,
         )
         self._bonus = EpisodicBonus(r_network, self.memory, config)
-        self._online = OnlineFitting(r_network, num_envs, online or OnlineConfig(), seed)
+        online = online or OnlineConfig.for_envs(num_envs)
+        self._online = OnlineFitting(r_network, num_envs, online, seed)
         # Since metrics() was last asked: number, sum and sum of squares of the bonuses paid.
         self._paid = torch.zeros(3, dtype=torch.float64, device=r_network.device)
         self._not_finite = torch.tensor(False, device=r_network.device)
@@ -89,10 +97,13 @@ class EpisodicCuriosity:
         Memories are emptied at a refit: what they hold was embedded by the network before.
         """
         view, first = self._checked(view, first)
-        report = self._online.add(view, first)
-        if report is None:
+        self._online.keep(view, first)
+        if not self._online.is_due:
             return {}
         self._raise_if_not_finite()
+        report = self._online.refit()
+        if report is None:
+            return {}
         self.memory.clear(where=torch.ones_like(first))
         return {
             "r_network_accuracy": report.held_out_accuracy,
@@ -113,33 +124,42 @@ class EpisodicCuriosity:
             "memory_fill": self.memory.count.double().mean().item() / self.memory.capacity,
             "r_network_fitted": float(self.r_network.fitted),
         }
-        if self._online.last_report is not None:
-            metrics["r_network_accuracy"] = self._online.last_report.held_out_accuracy
+        if self.r_network.fitted:
+            metrics["r_network_accuracy"] = self.r_network.held_out_accuracy.item()
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on as if nothing had happened: memories and replay too."""
+        """A copy of all that is needed to go on as if nothing had happened, replay included."""
         return {
-            "r_network": self.r_network.state_dict(),
-            "memory": self.memory.state_dict(),
+            "r_network": _copy(self.r_network.state_dict()),
+            "memory": _copy(self.memory.state_dict()),
             "online": self._online.state_dict(),
             "paid": self._paid.clone(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from a state of the same R-network, environments and memory."""
+        if state.keys() != (names := {"r_network", "memory", "online", "paid"}):
+            raise ValueError(f"a state has {', '.join(sorted(names))}, got {sorted(state)}")
+        for name, part in (("r_network", self.r_network), ("memory", self.memory)):
+            if difference := first_difference(state[name], part.state_dict()):
+                raise ValueError(f"the state's {name} {difference}")
+        self._online.load_state_dict(state["online"])
         self.r_network.load_state_dict(state["r_network"])
         self.memory.load_state_dict(state["memory"])
-        self._online.load_state_dict(state["online"])
         self._paid.copy_(state["paid"])
+        self._not_finite.zero_()
 
     def _checked(
         self, view: Tensor | NDArray[Any], first: Tensor | NDArray[Any]
     ) -> tuple[Tensor, Tensor]:
         device = self.r_network.device
-        if isinstance(view, np.ndarray):
-            view = torch.as_tensor(view, device=device)
-        if isinstance(first, np.ndarray):
-            first = torch.as_tensor(first, device=device)
+        if device != self.memory.device:
+            raise RuntimeError(
+                f"the R-network was moved to {device} after this was made on "
+                f"{self.memory.device}: move it first"
+            )
+        view, first = to_tensor("view", view, device), to_tensor("first", first, device)
         check_views("view", view, self.r_network.config.view_shape, device, self.num_envs)
         check_mask("first", first, self.num_envs, device)
         if device.type == "cuda" and view.dtype == torch.float32:
@@ -149,4 +169,9 @@ class EpisodicCuriosity:
 
     def _raise_if_not_finite(self) -> None:
         if self._not_finite:
+            self._not_finite.zero_()
             raise ValueError("view must be finite, got NaN or infinity in an earlier call")
+
+
+def _copy(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in state.items()}

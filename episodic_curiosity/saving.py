@@ -4,6 +4,7 @@
 folder is either whole or refused.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -13,6 +14,8 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+
+from episodic_curiosity.checks import first_difference
 
 FORMAT = "episodic-curiosity"
 VERSION = 1
@@ -37,8 +40,12 @@ def save(folder: Path, kind: str, weights: dict[str, Tensor], config: dict[str, 
         "sha256": hashlib.sha256(packed).hexdigest(),
     }
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / f"{kind}.safetensors", packed)
-    write_atomically(folder / f"{kind}.json", json.dumps(header, indent=2).encode() + b"\n")
+    write_atomically(
+        {
+            folder / f"{kind}.safetensors": packed,
+            folder / f"{kind}.json": json.dumps(header, indent=2).encode() + b"\n",
+        }
+    )
 
 
 def load(
@@ -49,40 +56,49 @@ def load(
     weights = _read_weights(folder / f"{kind}.safetensors", header["sha256"])
     try:
         module = make(**header["config"])
-    except (TypeError, ValueError) as error:
-        raise LoadError(f"{folder / kind}.json does not describe a {kind}: {error}") from None
-    _check_weights(folder / f"{kind}.safetensors", weights, module.state_dict())
+    except (TypeError, ValueError, RuntimeError, MemoryError) as error:
+        reason = str(error).partition("\n")[0]
+        raise LoadError(f"{folder / kind}.json does not describe a {kind}: {reason}") from None
+    if difference := first_difference(weights, module.state_dict()):
+        raise LoadError(f"{folder / kind}.safetensors {difference}")
     module.load_state_dict(weights)
     return module.to(device)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replaces the file in one step: a reader sees the old content or the new, never a part."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+def write_atomically(contents: dict[Path, bytes]) -> None:
+    """Replaces files, each in one step: a reader sees the old content or the new, no part.
+
+    All are on disk before the first is replaced, and they are replaced in the order given.
+    """
+    with contextlib.ExitStack() as stack:
+        for path, content in contents.items():
+            stack.callback(_beside(path).unlink, missing_ok=True)
+            with open(_beside(path), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for path in contents:
+            os.replace(_beside(path), path)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}")
 
 
 def _read_header(path: Path, kind: str) -> dict[str, Any]:
     content = _read_bytes(path)
     try:
         header = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise LoadError(f"{path} is not JSON: it is damaged or something else") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise LoadError(f"{path} was not written by {FORMAT}")
-    if header.get("version") != VERSION:
+    if type(header.get("version")) is not int or header["version"] != VERSION:
         raise LoadError(
             f"{path} has version {header.get('version')}, this release reads version {VERSION}"
         )
     if header.get("kind") != kind:
-        raise LoadError(f"{path} describes a {header.get('kind')}, wanted a {kind}")
+        raise LoadError(f"{path} describes {header.get('kind')!r}, wanted {kind!r}")
     if not isinstance(header.get("config"), dict) or not isinstance(header.get("sha256"), str):
         raise LoadError(f"{path} lacks its config or its fingerprint")
     return header
@@ -109,20 +125,3 @@ def _read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise LoadError(f"{path} cannot be read ({error.strerror})") from None
-
-
-def _check_weights(path: Path, found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
-    """Names the first difference instead of listing all of them."""
-    if missing := sorted(wanted.keys() - found.keys()):
-        raise LoadError(
-            f"{path} lacks {len(missing)} of the wanted weights, first {missing[0]}"
-        )
-    if extra := sorted(found.keys() - wanted.keys()):
-        raise LoadError(f"{path} has {len(extra)} weights of another network, first {extra[0]}")
-    for name, tensor in wanted.items():
-        is_, should = found[name], tensor
-        if is_.shape != should.shape or is_.dtype != should.dtype:
-            raise LoadError(
-                f"{path} holds {name} as {is_.dtype} {tuple(is_.shape)}, "
-                f"wanted {should.dtype} {tuple(should.shape)}"
-            )

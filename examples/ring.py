@@ -1,8 +1,7 @@
 """Curiosity on a world one can reason about: a ring of coloured cells.
 
 A walker goes round the ring and sees the colours of the cells around it. An R-network is fitted
-to a random walk; then a new walker is paid for every step, and its bonus is drawn beside where
-it is: new places pay, known places cost.
+to a random walk; then a new walker is paid for every step of an episode.
 """
 
 import torch
@@ -85,7 +84,9 @@ def main() -> None:
         remembered += newly
         mean = sum(bonuses) / len(bonuses)
         print(f"  {what:36} mean bonus {mean:+.2f}, remembers {newly:2} of {len(bonuses)}")
-    print("\nWhat memory can reach costs, what it cannot reach pays and is remembered.")
+    print("\nWhat memory can reach within 5 steps costs, and nothing of it is remembered. On")
+    print("foot the next cell comes soon after one just remembered, so new ground costs less")
+    print("than old and now and then pays; a leap out of reach pays at once.")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,9 @@ def test_what_was_saved_is_loaded(kind, tmp_path):
     loaded = type(saved).load(tmp_path / "deep" / "folder")
     assert loaded.config == saved.config
     for name, tensor in saved.state_dict().items():
-        assert torch.equal(tensor, loaded.state_dict()[name])
+        torch.testing.assert_close(
+            loaded.state_dict()[name], tensor, rtol=0, atol=0, equal_nan=True
+        )
     assert {path.name for path in (tmp_path / "deep" / "folder").iterdir()} == {
         f"{kind}.json",
         f"{kind}.safetensors",
@@ -90,11 +92,11 @@ def test_weights_of_another_architecture(folder):
     path = folder / "r_network.json"
     config = json.loads(path.read_text())["config"]
     edit(path, config=config | {"comparator": "dot"})
-    with pytest.raises(ec.LoadError, match=r"weights of another network, first comparator\."):
+    with pytest.raises(ec.LoadError, match=r"tensors of something else, first comparator\."):
         ec.RNetwork.load(folder)
     edit(path, config=config | {"branches": "unshared"})
     with pytest.raises(
-        ec.LoadError, match=r"lacks .* of the wanted weights, first branches\.1"
+        ec.LoadError, match=r"lacks .* of the wanted tensors, first branches\.1"
     ):
         ec.RNetwork.load(folder)
 
@@ -104,9 +106,11 @@ def test_weights_of_another_architecture(folder):
     [
         ({"version": 2}, "has version 2, this release reads version 1"),
         ({"format": "other"}, "was not written by episodic-curiosity"),
-        ({"kind": "agent"}, "describes a agent, wanted a r_network"),
+        ({"kind": "agent"}, "describes 'agent', wanted 'r_network'"),
         ({"config": {"view_shape": [3, 16, 16], "colour": 1}}, "does not describe a r_network"),
         ({"config": {"view_shape": [3, 1, 16]}}, "frames must be at least 8 x 8"),
+        ({"version": True}, "has version True, this release reads version 1"),
+        ({"config": {"view_shape": [10**9, 10**6, 10**6]}}, "does not describe a r_network"),
         ({"config": None}, "lacks its config or its fingerprint"),
     ],
 )

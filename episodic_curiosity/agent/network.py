@@ -47,7 +47,7 @@ class AgentConfig:
 class Output(NamedTuple):
     """The policy and the value at B observations."""
 
-    policy: Categorical | Independent
+    policy: Categorical | Independent[Normal]
     value: Tensor  # (B,)
 
 
@@ -79,7 +79,7 @@ class Agent(nn.Module):
 
     def forward(self, observation: Tensor) -> Output:
         features = self.body(to_input(observation))
-        policy: Categorical | Independent
+        policy: Categorical | Independent[Normal]
         if self.config.continuous:
             normal = Normal(self.policy_head(features), self.log_std.exp(), validate_args=False)
             policy = Independent(normal, 1, validate_args=False)

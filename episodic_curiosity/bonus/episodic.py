@@ -11,7 +11,7 @@ from torch import Tensor
 
 from episodic_curiosity.bonus.aggregates import AGGREGATES
 from episodic_curiosity.bonus.memory import EpisodicMemory
-from episodic_curiosity.checks import check_at_least, check_choice
+from episodic_curiosity.checks import check_at_least, check_choice, check_number
 from episodic_curiosity.reachability.network import Embeddings
 from episodic_curiosity.worlds import Step
 
@@ -33,8 +33,9 @@ class EpisodicConfig:
         check_choice("aggregate", self.aggregate, AGGREGATES)
         check_choice("replacement", self.replacement, ("random", "fifo"))
         check_at_least("memory_capacity", self.memory_capacity, 1)
-        if not self.alpha > 0:
-            raise ValueError(f"alpha must be above 0, got {self.alpha!r}")
+        check_number("alpha", self.alpha, above=0)
+        check_number("beta", self.beta)
+        check_number("novelty_threshold", self.novelty_threshold)
 
 
 class Reachability(Protocol):
@@ -65,14 +66,16 @@ class EpisodicBonus:
     def rate(self, embeddings: Embeddings, first: Tensor) -> Tensor:
         """The bonus (N,) of observations that are embedded already.
 
-        The first of an episode is remembered but not paid for: no action led to it. Nothing is
-        paid before the R-network has been fitted: it would be noise.
+        The first of an episode is remembered but not paid for: no action led to it. The same
+        goes for a memory that was emptied in mid-episode: there is nothing to compare with.
+        Nothing is paid before the R-network has been fitted: it would be noise.
         """
         self.memory.clear(where=first)
+        is_empty = self.memory.added == 0
         bonus = self.config.alpha * (self.config.beta - self._similarity(embeddings.asked))
         novel = bonus > self.config.novelty_threshold
-        self.memory.add(embeddings.stored, where=novel | first)
-        return bonus.masked_fill(first | ~self.r_network.fitted, 0.0)
+        self.memory.add(embeddings.stored, where=novel | is_empty)
+        return bonus.masked_fill(is_empty | ~self.r_network.fitted, 0.0)
 
     def _similarity(self, asked: Tensor) -> Tensor:
         """F over each environment's memory, (N,)."""

@@ -25,6 +25,7 @@ class EpisodicMemory(nn.Module):
     draws: Tensor  # (N,) int64, embeddings ever added: the counter of the random numbers
     streams: Tensor  # (N,) int64, each environment's stream of random numbers
     seed: Tensor  # () int64
+    _rows: Tensor  # (N,) int64, 0 .. N - 1, kept on the device so that using it copies nothing
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class EpisodicMemory(nn.Module):
         check_at_least("num_envs", num_envs, 1)
         check_at_least("memory_capacity", capacity, 1)
         check_at_least("embedding_size", embedding_size, 1)
+        check_at_least("seed", seed, 0)
         check_choice("replacement", replacement, ("random", "fifo"))
         self.replacement = replacement
         buffers = {
@@ -51,9 +53,7 @@ class EpisodicMemory(nn.Module):
         }
         for name, buffer in buffers.items():
             self.register_buffer(name, buffer)
-        # Constants, kept on the device so that using them copies nothing.
         self.register_buffer("_rows", torch.arange(num_envs, device=device), persistent=False)
-        self.register_buffer("_slots", torch.arange(capacity, device=device), persistent=False)
 
     @property
     def num_envs(self) -> int:
@@ -75,11 +75,6 @@ class EpisodicMemory(nn.Module):
     def count(self) -> Tensor:
         """(N,) int64, slots that hold something: the first so many."""
         return self.added.clamp(max=self.capacity)
-
-    @property
-    def filled(self) -> Tensor:
-        """(N, K) bool, slots that hold something."""
-        return self._slots < self.count[:, None]
 
     def clear(self, where: Tensor) -> None:
         """Forgets everything in the environments where the (N,) mask is true."""

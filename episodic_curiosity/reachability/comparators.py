@@ -55,9 +55,8 @@ class MlpComparator(nn.Module):
         self.stored_first = nn.Linear(embedding_size, self.size)
         self.asked_first = nn.Linear(embedding_size, self.size, bias=False)
         self.norms = nn.ModuleList(nn.BatchNorm1d(self.size) for _ in range(4))
-        self.layers = nn.ModuleList(
-            [*(nn.Linear(self.size, self.size) for _ in range(3)), nn.Linear(self.size, 2)]
-        )
+        self.layers = nn.ModuleList(nn.Linear(self.size, self.size) for _ in range(3))
+        self.output = nn.Linear(self.size, 2)
 
     def stored(self, embedding: Tensor) -> Tensor:
         part: Tensor = self.stored_first(functional.relu(self.stored_norm(embedding)))
@@ -70,7 +69,7 @@ class MlpComparator(nn.Module):
     def forward(self, stored: Tensor, asked: Tensor) -> Tensor:
         """Logits (N,) of N pairs."""
         x = stored + asked
-        for norm, layer in zip(self.norms, self.layers, strict=True):
+        for norm, layer in zip(self.norms, [*self.layers, self.output], strict=True):
             x = layer(functional.relu(norm(x)))
         return x[:, 1] - x[:, 0]  # the log-odds of a softmax over two
 
@@ -80,34 +79,34 @@ class MlpComparator(nn.Module):
         scale, shift = _affine(self.norms[0])
         asked = torch.addcmul(shift, asked, scale)
         folded = self._folded_layers()
+        # The 2-way output as its log-odds.
+        weight = self.output.weight[1] - self.output.weight[0]
+        bias = self.output.bias[1] - self.output.bias[0]
         on_cpu = stored.device.type == "cpu"
         envs_per_chunk = max(1, ROWS_PER_CHUNK // num_slots) if on_cpu else num_envs
 
         logits = []
-        for some_stored, some_asked in zip(
-            stored.split(envs_per_chunk), asked.split(envs_per_chunk), strict=True
-        ):
-            x = torch.addcmul(some_asked.unsqueeze(1), some_stored, scale)
+        for start in range(0, num_envs, envs_per_chunk):
+            chunk = slice(start, start + envs_per_chunk)
+            x = torch.addcmul(asked[chunk].unsqueeze(1), stored[chunk], scale)
             x = x.view(-1, size).relu_()
-            for weight, bias in folded[:-1]:
-                x = torch.addmm(bias, x, weight.t()).relu_()
-            weight, bias = folded[-1]
+            for layer_weight, layer_bias in folded:
+                x = torch.addmm(layer_bias, x, layer_weight.t()).relu_()
             logits.append(torch.addmv(bias, x, weight).view(-1, num_slots))
         return torch.cat(logits)
 
     def _folded_layers(self) -> list[tuple[Tensor, Tensor]]:
-        """Each layer merged with the normalisation after it, the 2-way output with its odds.
+        """Each layer merged with the normalisation after it.
 
         Folded anew at every call: a few thousandths of the work, and nothing can go stale.
         """
         folded = []
-        for layer, norm in zip(self.layers[:3], self.norms[1:], strict=True):
+        for layer, norm in zip(self.layers, self.norms[1:], strict=True):
+            assert isinstance(layer, nn.Linear)
             scale, shift = _affine(norm)
             folded.append(
                 (layer.weight * scale[:, None], torch.addcmul(shift, layer.bias, scale))
             )
-        output = self.layers[3]
-        folded.append((output.weight[1] - output.weight[0], output.bias[1] - output.bias[0]))
         return folded
 
 

@@ -54,9 +54,10 @@ class ResidualBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         active = functional.relu(self.norm1(x), inplace=True)
-        residual = self.conv1(active)
+        residual: Tensor = self.conv1(active)
         residual = self.conv2(functional.relu(self.norm2(residual), inplace=True))
-        return residual + (x if self.shortcut is None else self.shortcut(active))
+        shortcut: Tensor = x if self.shortcut is None else self.shortcut(active)
+        return residual + shortcut
 
 
 def small(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:

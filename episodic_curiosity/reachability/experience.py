@@ -3,13 +3,14 @@
 Shapes: T steps, N environments, B observations.
 """
 
-import os
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.checks import check_at_least, check_mask, check_views
+from episodic_curiosity.checks import check_at_least, check_mask, check_views, to_tensor
 
 
 class Experience(Protocol):
@@ -24,9 +25,15 @@ class Experience(Protocol):
 
 
 class Frames:
-    """Trajectories held as one (T, N, ...) tensor."""
+    """Trajectories held as one (T, N, ...) tensor, or array, of bytes or floats."""
 
-    def __init__(self, views: Tensor, first: Tensor) -> None:
+    def __init__(self, views: Tensor | NDArray[Any], first: Tensor | NDArray[Any]) -> None:
+        cpu = torch.device("cpu")
+        views, first = to_tensor("views", views, cpu), to_tensor("first", first, cpu)
+        if views.dtype not in (torch.uint8, torch.float32):
+            raise TypeError(f"views must be of dtype uint8 or float32, got {views.dtype}")
+        if first.dtype != torch.bool:
+            raise TypeError(f"first must be of dtype bool, got {first.dtype}")
         if views.shape[:2] != first.shape:
             raise ValueError(
                 f"views and first must agree in (steps, environments), "
@@ -83,7 +90,7 @@ class FrameReplay:
                 f"view must stay of dtype {self._views.dtype}, as it began, got {view.dtype}"
             )
         slot = self._added % num_steps
-        self._views[slot] = view
+        self._views[slot] = view.detach()
         self._first[slot] = first
         self._added += 1
 
@@ -104,14 +111,13 @@ class FrameReplay:
         return self._added % self._views.shape[0] if self._added > self._held else 0
 
     def state_dict(self) -> dict[str, Any]:
-        held = self._held
-        return {
-            "views": self._views[:held].clone(),
-            "first": self._first[:held].clone(),
-            "added": self._added,
-        }
+        """A copy of what is held, in the order of time."""
+        num_steps = self._views.shape[0]
+        order = torch.arange(self._held, device=self._views.device)
+        return {"views": self._views[(order + self._oldest) % num_steps], "first": self.first}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Holds what was saved, by a replay of this size or a smaller one."""
         held = state["views"].shape[0]
         if state["views"].shape[1:] != self._views.shape[1:] or held > self._views.shape[0]:
             raise ValueError(
@@ -120,19 +126,27 @@ class FrameReplay:
             )
         self._views[:held] = state["views"]
         self._first[:held] = state["first"]
-        self._added = state["added"]
+        self._added = held
 
 
 def check_fits(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
     """Raises where a tensor would not fit into the device's free memory."""
     wanted = dtype.itemsize * torch.Size(shape).numel()
-    if device.type == "cuda":
-        free = torch.cuda.mem_get_info(device)[0]
-    else:
-        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    if wanted > free:
+    free = _free_bytes(device)
+    if free is not None and wanted > free:
         raise MemoryError(
             f"a replay of {shape[0]} steps x {shape[1]} environments wants "
             f"{wanted / 1e9:.1f} GB, {device} has {free / 1e9:.1f} GB free: "
             f"lower `history`"
         )
+
+
+def _free_bytes(device: torch.device) -> int | None:
+    """What could be allocated now; None where nobody says."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    meminfo = Path("/proc/meminfo")
+    if not meminfo.exists():
+        return None
+    sizes = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+    return int(sizes["MemAvailable"].split()[0]) * 1024

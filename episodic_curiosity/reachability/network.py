@@ -6,15 +6,19 @@ B pairs, D embedding.
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self, TypedDict
 
 import torch
 from torch import Tensor, nn
 
 from episodic_curiosity import saving
-from episodic_curiosity.checks import check_choice, check_views
+from episodic_curiosity.checks import check_at_least, check_choice, check_views
 from episodic_curiosity.reachability.comparators import COMPARATORS
 from episodic_curiosity.reachability.embedders import EMBEDDERS, FRAME_SIDE
+
+EmbedderName = Literal["resnet18", "small", "mlp"]
+ComparatorName = Literal["mlp", "dot"]
+Branches = Literal["shared", "unshared"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +26,9 @@ class RNetworkConfig:
     """The architecture; the paper's ablations are its other values."""
 
     view_shape: tuple[int, ...]  # (C, H, W) of a frame or (F,) of a vector
-    embedder: Literal["resnet18", "small", "mlp"]
-    comparator: Literal["mlp", "dot"]
-    branches: Literal["shared", "unshared"]
+    embedder: EmbedderName
+    comparator: ComparatorName
+    branches: Branches
     embedding_size: int = 512
     frozen_embedding: bool = False  # train the comparator over a random embedding
 
@@ -33,8 +37,9 @@ class RNetworkConfig:
         check_choice("comparator", self.comparator, COMPARATORS)
         check_choice("branches", self.branches, ("shared", "unshared"))
         wants_vectors = self.embedder == "mlp"
-        shape_fits = len(self.view_shape) == (1 if wants_vectors else 3)
-        if not shape_fits or min(self.view_shape, default=0) < 1:
+        for size in self.view_shape:
+            check_at_least("view_shape's sizes", size, 1)
+        if len(self.view_shape) != (1 if wants_vectors else 3):
             wanted = "(features,)" if wants_vectors else "(channels, height, width)"
             raise ValueError(
                 f"the {self.embedder} embedder wants a view_shape {wanted}, "
@@ -44,8 +49,7 @@ class RNetworkConfig:
             raise ValueError(
                 f"frames must be at least {FRAME_SIDE} x {FRAME_SIDE}, got {self.view_shape}"
             )
-        if self.embedding_size < 1:
-            raise ValueError(f"embedding_size must be at least 1, got {self.embedding_size}")
+        check_at_least("embedding_size", self.embedding_size, 1)
         if self.frozen_embedding and self.comparator == "dot":
             raise ValueError(
                 "frozen_embedding with the dot comparator leaves nothing to train; "
@@ -53,8 +57,16 @@ class RNetworkConfig:
             )
 
 
-PAPER = {"embedder": "resnet18", "comparator": "mlp", "branches": "shared"}
-FAST = {"embedder": "small", "comparator": "dot", "branches": "unshared"}
+class Architecture(TypedDict):
+    """Arguments of RNetwork that belong together."""
+
+    embedder: EmbedderName
+    comparator: ComparatorName
+    branches: Branches
+
+
+PAPER: Architecture = {"embedder": "resnet18", "comparator": "mlp", "branches": "shared"}
+FAST: Architecture = {"embedder": "small", "comparator": "dot", "branches": "unshared"}
 
 
 class Embeddings(NamedTuple):
@@ -72,24 +84,29 @@ class RNetwork(nn.Module):
     branches with a dot product are there as the ablation that fails.
     """
 
-    fitted: Tensor
+    fitted: (
+        Tensor  # () bool, set by training; a bonus from a network that knows nothing is noise
+    )
+    held_out_accuracy: Tensor  # () float32, of the last fit
 
     def __init__(
         self,
         view_shape: tuple[int, ...],
         *,
-        embedder: str | None = None,  # small for frames, mlp for vectors
-        comparator: str = "dot",
-        branches: str = "unshared",
+        embedder: EmbedderName | None = None,  # small for frames, mlp for vectors
+        comparator: ComparatorName = "dot",
+        branches: Branches = "unshared",
         embedding_size: int = 512,
         frozen_embedding: bool = False,
     ) -> None:
         super().__init__()
+        if not isinstance(view_shape, tuple | list):
+            raise ValueError(f"view_shape must be a tuple of sizes, got {view_shape!r}")
         self.config = RNetworkConfig(
             view_shape=tuple(view_shape),
-            embedder=embedder or ("mlp" if len(view_shape) == 1 else "small"),  # type: ignore[arg-type]
-            comparator=comparator,  # type: ignore[arg-type]
-            branches=branches,  # type: ignore[arg-type]
+            embedder=embedder or ("mlp" if len(view_shape) == 1 else "small"),
+            comparator=comparator,
+            branches=branches,
             embedding_size=embedding_size,
             frozen_embedding=frozen_embedding,
         )
@@ -99,8 +116,8 @@ class RNetwork(nn.Module):
             make_embedder(self.config.view_shape, embedding_size) for _ in range(num_branches)
         )
         self.comparator = COMPARATORS[comparator](embedding_size)
-        # Set by training; a bonus from a network that knows nothing would be noise.
         self.register_buffer("fitted", torch.tensor(False))
+        self.register_buffer("held_out_accuracy", torch.tensor(float("nan")))
         if frozen_embedding:
             self.branches.requires_grad_(False)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -117,6 +134,7 @@ class RNetwork(nn.Module):
 
     def embed(self, view: Tensor) -> Embeddings:
         """The two embeddings, (N, D) each, of (N, *view_shape) observations."""
+        self._check_ready()
         check_views("view", view, self.config.view_shape, self.device)
         inputs = to_input(view)
         embeddings = [branch(inputs) for branch in self.branches]
@@ -139,9 +157,15 @@ class RNetwork(nn.Module):
     @torch.no_grad()
     def reachable(self, first: Tensor, second: Tensor) -> Tensor:
         """Probabilities (B,) that `second` is within reach of `first`."""
+        self._check_ready()
         check_views("first", first, self.config.view_shape, self.device)
         check_views("second", second, self.config.view_shape, self.device, len(first))
         return torch.sigmoid(self(first, second))
+
+    def _check_ready(self) -> None:
+        # In training mode normalisation would follow, and be changed by, whatever is judged.
+        if self.training:
+            raise RuntimeError("the R-network is in training mode: call its eval() first")
 
     def save(self, folder: str | Path) -> None:
         """Writes r_network.safetensors and r_network.json into the folder."""

@@ -2,11 +2,12 @@
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
+import torch
 from torch import Tensor
 
-from episodic_curiosity.checks import check_at_least
+from episodic_curiosity.checks import check_at_least, check_type
 from episodic_curiosity.reachability.experience import FrameReplay
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.pairs import PairsConfig
@@ -31,6 +32,13 @@ class OnlineConfig:
     def __post_init__(self) -> None:
         check_at_least("refit_every", self.refit_every, 1)
         check_at_least("history", self.history, 1)
+        check_type("fit", self.fit, FitConfig)
+
+    @classmethod
+    def for_envs(cls, num_envs: int) -> Self:
+        """The default, or more where so many environments need more."""
+        least = max(50_000, _ten_epochs().least_steps * num_envs)
+        return cls(refit_every=least, history=least)
 
 
 class OnlineFitting:
@@ -55,39 +63,42 @@ class OnlineFitting:
         self.replay: FrameReplay | None = None
         self.steps_since_fit = 0
         self.num_fits = 0
-        self.last_report: FitReport | None = None
 
-    def add(self, view: Tensor, first: Tensor) -> FitReport | None:
-        """Keeps one observation of every environment; refits and reports when it is due."""
-        self._replay_for(view).add(view, first)
+    @property
+    def is_due(self) -> bool:
+        return self.steps_since_fit >= self.config.refit_every
+
+    def keep(self, view: Tensor, first: Tensor) -> None:
+        """Keeps one observation of every environment."""
+        if self.replay is None:
+            self.replay = self._new_replay(view.dtype)
+        self.replay.add(view, first)
         self.steps_since_fit += self.num_envs
-        if self.steps_since_fit < self.config.refit_every:
-            return None
-        self.steps_since_fit = 0
-        return self._refit()
 
-    def _refit(self) -> FitReport | None:
+    def refit(self) -> FitReport | None:
+        """Fits the R-network to what is kept; None, and a warning, where that has no pairs."""
         assert self.replay is not None
+        self.steps_since_fit = 0
         # Every refit has an optimiser and random numbers of its own, from the seed and its
-        # number: nothing of them has to be saved.
+        # number: nothing of them has to be saved. It draws no bar: the caller may have one.
         seed = self.seed + 1_000_003 * self.num_fits
         try:
-            self.last_report = fit(self.r_network, self.replay, self.config.fit, seed=seed)
+            report = fit(
+                self.r_network, self.replay, self.config.fit, seed=seed, progress=False
+            )
         except NoPairsError as error:
             # An agent may live too briefly now and longer later: no reason to end the run.
             warnings.warn(
-                f"the R-network was not refitted: {error}", RuntimeWarning, stacklevel=4
+                f"the R-network was not refitted: {error}", RuntimeWarning, stacklevel=3
             )
             return None
         self.num_fits += 1
-        return self.last_report
+        return report
 
-    def _replay_for(self, view: Tensor) -> FrameReplay:
-        if self.replay is None:
-            num_steps = max(1, self.config.history // self.num_envs)
-            shape = self.r_network.config.view_shape
-            self.replay = FrameReplay(num_steps, self.num_envs, shape, view.dtype, view.device)
-        return self.replay
+    def _new_replay(self, dtype: torch.dtype) -> FrameReplay:
+        num_steps = self.config.history // self.num_envs
+        shape = self.r_network.config.view_shape
+        return FrameReplay(num_steps, self.num_envs, shape, dtype, self.r_network.device)
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -95,15 +106,14 @@ class OnlineFitting:
             "seed": self.seed,
             "steps_since_fit": self.steps_since_fit,
             "num_fits": self.num_fits,
-            "last_report": None if self.last_report is None else vars(self.last_report),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.replay = None
+        replay = None
         if state["replay"] is not None:
-            self._replay_for(state["replay"]["views"][0]).load_state_dict(state["replay"])
+            replay = self._new_replay(state["replay"]["views"].dtype)
+            replay.load_state_dict(state["replay"])
+        self.replay = replay
         self.seed = state["seed"]
         self.steps_since_fit = state["steps_since_fit"]
         self.num_fits = state["num_fits"]
-        report = state["last_report"]
-        self.last_report = None if report is None else FitReport(**report)

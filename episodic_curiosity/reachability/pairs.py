@@ -6,7 +6,7 @@ Shapes: T steps, N environments, P pairs, E episodes, M moves of the longest wal
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -45,8 +45,8 @@ class Pairs(NamedTuple):
     second: Tensor  # (P,) int64, time of the current one
     reachable: Tensor  # (P,) bool
 
-    def select(self, index: Tensor | slice) -> Self:
-        return self._make(field[index] for field in self)
+    def select(self, index: Tensor | slice) -> "Pairs":
+        return Pairs(*(field[index] for field in self))
 
 
 class Episodes(NamedTuple):
@@ -55,6 +55,9 @@ class Episodes(NamedTuple):
     env: Tensor  # (E,) int64
     start: Tensor  # (E,) int64, time of the first step
     length: Tensor  # (E,) int64
+
+    def select(self, index: Tensor) -> "Episodes":
+        return Episodes(*(field[index] for field in self))
 
 
 def draw_pairs(first: Tensor, config: PairsConfig, generator: Generator) -> Pairs:
@@ -68,9 +71,17 @@ def draw_pairs(first: Tensor, config: PairsConfig, generator: Generator) -> Pair
             f"first must be (steps, environments) of dtype bool and not empty, "
             f"got {tuple(first.shape)} of {first.dtype}"
         )
+    episodes = find_episodes(first)
     if config.sampler == "uniform":
-        return _uniform(first, config, generator)
-    return _walk(first, config, generator)
+        return _uniform(episodes, config, generator)
+    # Episodes of about one length are walked together: a table for all would be as wide as the
+    # longest, and mostly empty.
+    doublings = episodes.length.double().log2().long()
+    walks = [
+        _walk(episodes.select(doublings == size), config, generator)
+        for size in doublings.unique().tolist()
+    ]
+    return Pairs(*(torch.cat(fields) for fields in zip(*walks, strict=True)))
 
 
 def find_episodes(first: Tensor) -> Episodes:
@@ -84,13 +95,12 @@ def find_episodes(first: Tensor) -> Episodes:
     return Episodes(env, start, end - start)
 
 
-def _walk(first: Tensor, config: PairsConfig, generator: Generator) -> Pairs:
-    """All episodes are walked at once: each row of an (E, M) table is one episode's walk.
+def _walk(episodes: Episodes, config: PairsConfig, generator: Generator) -> Pairs:
+    """Walks all these episodes at once: each row of an (E, M) table is one episode's walk.
 
     From t, a reach d of 1..k is drawn. A coin decides whether (t, t + d) becomes a reachable
     pair, in either order, or t is paired with a far step. Then t moves on.
     """
-    episodes = find_episodes(first)
     num_moves = int(episodes.length.max()) // 2 + 1  # a move is 2 steps at least
     table = (episodes.length.shape[0], num_moves)
 
@@ -116,18 +126,18 @@ def _walk(first: Tensor, config: PairsConfig, generator: Generator) -> Pairs:
     return pairs.select(reachable | has_far)
 
 
-def _uniform(first: Tensor, config: PairsConfig, generator: Generator) -> Pairs:
+def _uniform(episodes: Episodes, config: PairsConfig, generator: Generator) -> Pairs:
     """Half reachable and half not, each from steps drawn alike among those that have any."""
-    episodes = find_episodes(first)
-    episode = torch.arange(episodes.length.shape[0], device=first.device)
+    device = episodes.length.device
+    episode = torch.arange(episodes.length.shape[0], device=device)
     episode = episode.repeat_interleave(episodes.length)  # of each of the T * N steps
-    offset = torch.arange(episode.shape[0], device=first.device)
+    offset = torch.arange(episode.shape[0], device=device)
     time = offset - (episodes.length.cumsum(0) - episodes.length)[episode]
     length = episodes.length[episode]
 
     has_near = length > 1
     has_far = (time > config.margin) | (length - 1 - time > config.margin)
-    half = max(1, first.numel() // STEPS_PER_PAIR // 2)
+    half = max(1, episode.shape[0] // STEPS_PER_PAIR // 2)
     near_anchor = _choose(has_near.nonzero(as_tuple=True)[0], half, generator)
     far_anchor = _choose(has_far.nonzero(as_tuple=True)[0], half, generator)
 
@@ -139,7 +149,7 @@ def _uniform(first: Tensor, config: PairsConfig, generator: Generator) -> Pairs:
         env=episodes.env[episode[anchor]],
         first=start + time[anchor],
         second=start + torch.cat([near, far]),
-        reachable=torch.arange(anchor.shape[0], device=first.device) < near_anchor.shape[0],
+        reachable=torch.arange(anchor.shape[0], device=device) < near_anchor.shape[0],
     )
 
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
-from episodic_curiosity.checks import check_at_least
+from episodic_curiosity.checks import check_at_least, check_number, check_type, check_views
 from episodic_curiosity.reachability.experience import Experience, Window
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.pairs import (
@@ -26,6 +27,7 @@ from episodic_curiosity.reachability.pairs import (
 
 MAX_EACH = 5_000  # pairs of each kind: an accuracy to within half a per cent
 EVALUATION_BATCH = 512
+ITERATIONS_PER_CHECK = 500  # of the loss: each look waits for the device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +51,18 @@ class FitConfig:
         check_at_least("iterations", 1 if self.iterations is None else self.iterations, 1)
         check_at_least("epochs", 1 if self.epochs is None else self.epochs, 1)
         check_at_least("batch_size", self.batch_size, 2)
+        check_number("learning_rate", self.learning_rate, above=0)
+        check_type("pairs", self.pairs, PairsConfig)
         if not 0 < self.held_out_share < 1:
             raise ValueError(f"held_out_share must be in (0, 1), got {self.held_out_share}")
 
     @property
     def least_steps(self) -> int:
-        """Of every environment, so that training and held-out steps both hold far pairs."""
-        return 4 * (self.pairs.margin + 1)
+        """Of every environment: half for training and half held out, at least.
+
+        Wherever borders fall, so many steps hold an episode, or half of one, with a far pair.
+        """
+        return 8 * (self.pairs.margin + 1)
 
     def num_iterations(self, num_steps: int) -> int:
         """Batches of training on so many steps of experience."""
@@ -88,12 +95,17 @@ def fit(
     seed: int = 0,
     progress: bool = True,  # a bar, where a person is watching
 ) -> FitReport:
-    """Trains the R-network in place and marks it as fitted; the same seed, the same weights.
+    """Trains the R-network in place and marks it as fitted.
 
     Without `held_out` experience the newest steps are held out of training, so that no
-    observation is on both sides.
+    observation is on both sides. On a CPU the same seed gives the same weights. If the loss is
+    no longer a number, the weights from before are restored and FloatingPointError is raised.
     """
     config = config or FitConfig()
+    check_type("config", config, FitConfig)
+    for name, views in (("experience", experience), ("held_out", held_out)):
+        if views is not None:
+            _check_experience(name, views, r_network)
     if held_out is None:
         experience, held_out = _split(experience, config)
     held_out_pairs = _balanced_pairs(held_out, config, seed)
@@ -101,37 +113,57 @@ def fit(
     optimiser = _adam(r_network, config)
     num_iterations = config.num_iterations(experience.first.numel())
     num_recent = max(1, num_iterations // 10)
-    recent_loss = torch.zeros((), device=r_network.device)
-    recent_correct = torch.zeros((), device=r_network.device)
+    recent = torch.zeros(2, device=r_network.device)  # loss and share of correct answers
+    before = {name: tensor.clone() for name, tensor in r_network.state_dict().items()}
 
     r_network.train()
-    with _progress_bar(num_iterations, progress) as advance:
-        for iteration in range(num_iterations):
-            first, second, reachable = _observations(
-                experience, next(batches), r_network.device
-            )
-            logits = r_network(first, second)
-            loss = functional.binary_cross_entropy_with_logits(logits, reachable)
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-            if iteration >= num_iterations - num_recent:
-                recent_loss += loss.detach()
-                recent_correct += _share_correct(logits, reachable)
-            advance()
-    r_network.eval()
-    if not recent_loss.isfinite():
-        raise FloatingPointError(
-            f"the R-network's loss became {recent_loss.item()}: lower the learning rate "
-            f"({config.learning_rate}) or look at the observations"
-        )
+    try:
+        with _progress_bar(num_iterations, progress) as advance:
+            for iteration in range(num_iterations):
+                first, second, reachable = _observations(
+                    experience, next(batches), r_network.device
+                )
+                logits = r_network(first, second)
+                loss = functional.binary_cross_entropy_with_logits(logits, reachable)
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                if iteration >= num_iterations - num_recent:
+                    recent += torch.stack([loss.detach(), _share_correct(logits, reachable)])
+                if iteration % ITERATIONS_PER_CHECK == 0 or iteration == num_iterations - 1:
+                    _check_loss(loss, config)
+                advance()
+    except FloatingPointError:
+        r_network.load_state_dict(before)
+        raise
+    finally:
+        r_network.eval()
     r_network.fitted.fill_(True)
+    r_network.held_out_accuracy.fill_(_accuracy(r_network, held_out, held_out_pairs))
     return FitReport(
-        accuracy=recent_correct.item() / num_recent,
-        held_out_accuracy=_accuracy(r_network, held_out, held_out_pairs),
-        loss=recent_loss.item() / num_recent,
+        accuracy=recent[1].item() / num_recent,
+        held_out_accuracy=r_network.held_out_accuracy.item(),
+        loss=recent[0].item() / num_recent,
         iterations=num_iterations,
     )
+
+
+def _check_experience(name: str, experience: Experience, r_network: RNetwork) -> None:
+    """Looks at one observation, so that a wrong shape is not found in mid-training."""
+    if not (hasattr(experience, "first") and hasattr(experience, "views")):
+        given = type(experience).__name__
+        raise TypeError(f"{name} must be like Frames(views, first), got {given}")
+    here = torch.zeros(1, dtype=torch.int64, device=experience.first.device)
+    view = experience.views(here, here)
+    check_views(f"{name}'s observations", view, r_network.config.view_shape, view.device)
+
+
+def _check_loss(loss: Tensor, config: FitConfig) -> None:
+    if not loss.isfinite():
+        raise FloatingPointError(
+            f"the R-network's loss became {loss.item()}: lower the learning rate "
+            f"({config.learning_rate}) or look at the observations"
+        )
 
 
 def accuracy(
@@ -143,6 +175,7 @@ def accuracy(
 ) -> float:
     """The share of pairs that the R-network tells right, as many near as far ones."""
     config = FitConfig(pairs=pairs or PairsConfig())
+    _check_experience("experience", experience, r_network)
     return _accuracy(r_network, experience, _balanced_pairs(experience, config, seed))
 
 
@@ -194,11 +227,12 @@ def _shuffled_pairs(experience: Experience, config: FitConfig, generator: Genera
     num_reachable, num_pairs = int(pairs.reachable.sum()), len(pairs.reachable)
     if num_reachable in (0, num_pairs):
         missing = "reachable" if num_reachable == 0 else "unreachable"
+        wanted = 1 if num_reachable == 0 else config.pairs.margin + 1
         longest = int(find_episodes(first).length.max())
         raise NoPairsError(
-            f"no {missing} pair could be drawn: the longest episode has {longest} steps, "
-            f"k = {config.pairs.k} and gamma = {config.pairs.gamma} want more than "
-            f"{config.pairs.margin + 1}"
+            f"no {missing} pair could be drawn from {first.shape[0]} steps: the longest "
+            f"stretch of one episode has {longest}, k = {config.pairs.k} and gamma = "
+            f"{config.pairs.gamma} want more than {wanted}"
         )
     order = torch.randperm(num_pairs, generator=generator, device=generator.device)
     return pairs.select(order)
@@ -222,18 +256,19 @@ def _share_correct(logits: Tensor, reachable: Tensor) -> Tensor:
 
 
 def _adam(r_network: RNetwork, config: FitConfig) -> torch.optim.Adam:
-    convolutions = [m.weight for m in r_network.modules() if isinstance(m, nn.Conv2d)]
-    convolutions = [weight for weight in convolutions if weight.requires_grad]
-    chosen = {id(weight) for weight in convolutions}
-    others = [p for p in r_network.parameters() if p.requires_grad and id(p) not in chosen]
+    convolutions: list[nn.Parameter] = []
+    others: list[nn.Parameter] = []
+    for layer in r_network.modules():
+        for name, weight in layer.named_parameters(recurse=False):
+            decays = isinstance(layer, nn.Conv2d) and name == "weight"
+            if weight.requires_grad:
+                (convolutions if decays else others).append(weight)
     # Adam adds weight_decay * w to the gradient: that of half the squared weights.
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"params": convolutions, "weight_decay": 2 * config.convolution_l2},
         {"params": others},
     ]
-    return torch.optim.Adam(
-        [g for g in groups if g["params"]], config.learning_rate, fused=True
-    )
+    return torch.optim.Adam(groups, config.learning_rate, fused=True)
 
 
 @contextmanager

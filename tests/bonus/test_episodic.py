@@ -52,6 +52,14 @@ def test_an_episode_begins_with_an_empty_memory():
     assert ec.memory.count.tolist() == [2, 2]
 
 
+def test_a_memory_emptied_in_mid_episode_begins_anew_without_pay():
+    ec = corridor(num_envs=1)
+    ec.bonus(step([0], [True]))
+    ec.memory.clear(torch.tensor([True]))
+    assert ec.bonus(step([9], [False])).tolist() == [0.0]
+    assert ec.bonus(step([9], [False])).tolist() == [-0.5]
+
+
 def test_the_novelty_threshold_is_exclusive():
     ec = corridor(num_envs=1, novelty_threshold=0.5)
     ec.bonus(step([0], [True]))
@@ -164,7 +172,7 @@ def random_r_network(comparator: str) -> RNetwork:
         some, others = torch.randn(500, 6), torch.randn(500, 6)
         spread = r_network(some, others).std()
         if comparator == "mlp":
-            output = r_network.comparator.layers[-1]
+            output = r_network.comparator.output
             output.weight /= spread
             output.bias[1] -= r_network(some, others).mean()
         else:
@@ -180,8 +188,14 @@ def random_r_network(comparator: str) -> RNetwork:
     [
         ({"aggregate": "mean"}, "aggregate must be one of percentile_90, .*, got 'mean'"),
         ({"memory_capacity": 0}, "memory_capacity must be a whole number .* got 0"),
-        ({"alpha": -1.0}, "alpha must be above 0, got -1.0"),
-        ({"alpha": float("nan")}, "alpha must be above 0, got nan"),
+        ({"alpha": -1.0}, r"alpha must be a finite number above 0, got -1\.0"),
+        ({"alpha": float("nan")}, "alpha must be a finite number above 0, got nan"),
+        ({"alpha": "0.03"}, r"alpha must be a finite number above 0, got '0\.03'"),
+        ({"beta": None}, "beta must be a finite number, got None"),
+        (
+            {"novelty_threshold": float("nan")},
+            "novelty_threshold must be a finite number, got nan",
+        ),
         ({"replacement": "lifo"}, "replacement must be one of random, fifo, got 'lifo'"),
     ],
 )

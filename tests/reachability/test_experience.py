@@ -36,6 +36,11 @@ def test_the_replay_s_state_goes_on():
     fill(one, range(6, 8))
     fill(other, range(6, 8))
     assert everything(one) == everything(other)
+    larger = FrameReplay(9, 2, (2,), torch.float32, CPU)
+    larger.load_state_dict(one.state_dict())
+    assert everything(larger) == everything(one)
+    fill(larger, range(8, 10))
+    assert everything(larger) == [[t, env] for t in range(4, 10) for env in (0, 1)]
     with pytest.raises(ValueError, match=r"saved replay holds views \(4, 2, 2\)"):
         FrameReplay(3, 2, (2,), torch.float32, CPU).load_state_dict(one.state_dict())
 
@@ -49,13 +54,19 @@ def test_a_replay_keeps_its_dtype_and_shape():
         replay.add(torch.zeros(3, 2), yes)
 
 
+def test_what_is_kept_does_not_keep_its_graph():
+    replay = FrameReplay(4, 2, (2,), torch.float32, CPU)
+    replay.add(torch.zeros(2, 2, requires_grad=True) * 2, torch.ones(2, dtype=torch.bool))
+    assert not replay.views(torch.tensor([0]), torch.tensor([0])).requires_grad
+
+
 def test_what_does_not_fit_is_refused_before_it_is_tried():
     with pytest.raises(MemoryError, match=r"wants 4000\.0 GB, cpu has .* GB free: lower"):
         check_fits((10**6, 10, 400_000), torch.uint8, CPU)
 
 
 def test_a_window_is_the_steps_between():
-    views = torch.arange(12).view(6, 2)
+    views = torch.arange(12.0).view(6, 2)
     first = torch.eye(6, 2, dtype=torch.bool)
     window = Window(Frames(views, first), 2, 5)
     assert torch.equal(window.first, first[2:5])

@@ -20,21 +20,21 @@ ARCHITECTURES = {
 def fitted(architecture: str) -> tuple[ec.RNetwork, ec.FitReport, float]:
     torch.manual_seed(0)
     r_network = ec.RNetwork(VIEW_SHAPE, embedder="small", **ARCHITECTURES[architecture])
-    start = time.perf_counter()
+    start = time.process_time()
     report = ec.fit(
         r_network,
         random_walk(2_000, num_envs=16, seed=0),
         ec.FitConfig(iterations=1_500 if architecture == "paper comparator" else 2_500),
         held_out=random_walk(1_000, num_envs=16, seed=1),
     )
-    return r_network, report, time.perf_counter() - start
+    return r_network, report, time.process_time() - start
 
 
 @pytest.mark.parametrize("architecture", ["paper comparator", "un-shared dot"])
 def test_near_is_told_from_far(architecture):
     _, report, seconds = fitted(architecture)
     assert report.held_out_accuracy >= 0.93
-    assert seconds < 120
+    assert seconds < 2 * 120  # of processor time: two minutes of two cores
 
 
 def test_shared_branches_with_a_dot_product_fail():

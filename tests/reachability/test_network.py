@@ -47,6 +47,17 @@ def test_comparing_with_memory_equals_judging_pairs(embedder, comparator, branch
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
+def test_comparing_in_chunks_of_environments_changes_nothing(monkeypatch):
+    comparator = RNetwork((6,), comparator="mlp").comparator
+    stored, asked = torch.randn(5, 400, 512), torch.randn(5, 512)  # chunks of 2, 2 and 1
+    with torch.no_grad():
+        found = comparator.with_memory(stored, asked)
+        monkeypatch.setattr("episodic_curiosity.reachability.comparators.ROWS_PER_CHUNK", 10**6)
+        expected = comparator.with_memory(stored, asked)
+    assert expected.std() > 0
+    torch.testing.assert_close(found, expected)
+
+
 def test_the_split_comparator_equals_the_one_over_the_concatenation():
     torch.manual_seed(0)
     comparator = MlpComparator(512).eval()
@@ -91,6 +102,14 @@ def test_bytes_are_floats_times_255():
     assert frames.dtype == torch.uint8
 
 
+def test_a_network_in_training_mode_does_not_judge():
+    r_network = RNetwork((3, 16, 16)).train()
+    with pytest.raises(RuntimeError, match="in training mode: call its eval"):
+        r_network.embed(torch.rand(2, 3, 16, 16))
+    with pytest.raises(RuntimeError, match="in training mode: call its eval"):
+        r_network.reachable(torch.rand(2, 3, 16, 16), torch.rand(2, 3, 16, 16))
+
+
 def test_a_frozen_embedding_trains_the_comparator_only():
     r_network = RNetwork((3, 16, 16), comparator="mlp", frozen_embedding=True)
     r_network.train()
@@ -113,7 +132,10 @@ def test_a_frozen_embedding_trains_the_comparator_only():
             r"mlp embedder wants a view_shape \(features,\), got \(3, 84, 84\)",
         ),
         ({"view_shape": (3, 4, 84)}, r"frames must be at least 8 x 8, got \(3, 4, 84\)"),
-        ({"embedding_size": 0}, "embedding_size must be at least 1, got 0"),
+        ({"embedding_size": 0}, "embedding_size must be a whole number of at least 1, got 0"),
+        ({"embedding_size": 2.5}, r"embedding_size must be a whole number .* got 2\.5"),
+        ({"view_shape": 27}, "view_shape must be a tuple of sizes, got 27"),
+        ({"view_shape": (3, 84.0, 84)}, r"view_shape's sizes must be a whole number .* 84\.0"),
         ({"frozen_embedding": True}, "leaves nothing to train; use the mlp comparator"),
     ],
 )

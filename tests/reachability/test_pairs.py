@@ -93,15 +93,45 @@ def test_the_online_walk_yields_as_many_pairs_whatever_k():
     assert counts == pytest.approx([10_000] * 3, rel=0.02)
 
 
-def test_far_partners_are_uniform():
-    """From step 50 of 101 at a margin of 25, the far steps are 0..24 and 76..100."""
-    torch.manual_seed(0)
-    partners = torch.cat(
-        [draw(one_episode(101), seed, sampler="offline", k=5).second for seed in range(400)]
-    )
-    counts = partners.bincount(minlength=101)
-    assert len(counts) == 101
-    assert counts.min() > 0
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_far_partners_are_uniform(sampler):
+    """From step 24 of 60 at a margin of 5, the far steps are 0..18 and 30..59, alike."""
+    counts = torch.zeros(60)
+    for seed in range(40):
+        pairs = draw(one_episode(60, 200), seed, sampler=sampler, k=1, gamma=5)
+        chosen = ~pairs.reachable & (pairs.first == 24)
+        counts += pairs.second[chosen].bincount(minlength=60)
+    expected = counts.sum() / 49
+    assert (counts[19:30] == 0).all()
+    others = torch.cat([counts[:19], counts[30:]])
+    assert expected > 20
+    assert (others - expected).abs().max() < 5 * expected.sqrt()
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_the_first_and_the_last_step_are_used(sampler):
+    pairs = draw(one_episode(40, 500), sampler=sampler, k=2, gamma=2)
+    for kind in (pairs.reachable, ~pairs.reachable):
+        times = torch.cat([pairs.first[kind], pairs.second[kind]])
+        assert times.min() == 0
+        assert times.max() == 39
+
+
+def test_one_long_episode_among_many_short_ones_costs_no_more_than_it_is_worth():
+    """A table as wide as the longest would hold 1,000,000 moves here, for 12,000 steps."""
+    first = torch.zeros(2_000, 6, dtype=torch.bool)
+    first[::10, 1:] = True
+    tables = []
+
+    def watched(*arguments, **keywords):
+        tables.append(torch.Size(arguments[2]).numel())
+        return randint(*arguments, **keywords)
+
+    randint = torch.randint
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch, "randint", watched)
+        assert len(draw(first).reachable) > 0
+    assert sum(tables) < 2 * first.numel()
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
