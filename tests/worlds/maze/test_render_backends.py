@@ -1,0 +1,74 @@
+"""The Numba and the torch renderer draw one picture."""
+
+import pytest
+import torch
+from scenes import KINDS, Scenes, random_scenes
+from torch import Tensor
+
+from episodic_curiosity.worlds.maze import render, render_torch, walk_torch
+from episodic_curiosity.worlds.maze.level_map import make_level_map
+from episodic_curiosity.worlds.maze.render import Renderer
+from episodic_curiosity.worlds.maze.textures import textures
+
+
+def draw_with_torch(scenes: Scenes, height: int, width: int) -> Tensor:
+    return render_torch.render(
+        scenes.theme,
+        make_level_map(scenes.theme, scenes.stage),
+        textures(),
+        walk_torch.make_camera(height, width, "cpu"),
+        scenes.scene,
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_200_random_scenes_agree(kind: str) -> None:
+    pytest.importorskip("numba")
+    scenes = random_scenes(kind, 200, seed=3)
+    height, width = 42, 56
+    by_numba = Renderer(scenes.theme, scenes.stage, height, width, "cpu").draw(scenes.scene)
+    by_torch = draw_with_torch(scenes, height, width)
+    differs = (by_numba.int() - by_torch.int()).abs().amax(1) > 2  # (200, h, w)
+    assert differs.float().mean() < 0.005
+    # None of the rest is systematic: no frame and no pixel collects them.
+    assert differs.float().mean((1, 2)).max() < 0.02
+    assert differs.float().mean(0).max() < 0.05
+
+
+def test_without_billboards_and_shots() -> None:
+    pytest.importorskip("numba")
+    scenes = random_scenes("doors", 8)
+    names = ("sprite", "sprite_position", "mark_position", "mark_side", "mark_age")
+    bare = {name: getattr(scenes.scene, name)[:, :0] for name in names}
+    scenes = scenes._replace(scene=scenes.scene._replace(**bare))
+    by_numba = Renderer(scenes.theme, scenes.stage, 31, 43, "cpu").draw(scenes.scene)
+    assert torch.equal(by_numba, draw_with_torch(scenes, 31, 43))
+
+
+def test_what_a_gpu_compiles_draws_the_same() -> None:
+    # The tracer runs as on a GPU: one graph, no synchronisation; only the kernels are eager.
+    scenes = random_scenes("doors", 2)
+    fixed = (
+        scenes.theme,
+        make_level_map(scenes.theme, scenes.stage),
+        textures(),
+        walk_torch.make_camera(8, 9, "cpu"),
+        scenes.scene,
+    )
+    compiled = [
+        torch.compile(function, backend="eager", fullgraph=True, dynamic=False)
+        for function in (render_torch.find_columns, render_torch.fill)
+    ]
+    columns = render_torch.name_columns(compiled[0](*fixed))
+    assert torch.equal(compiled[1](*fixed, columns), draw_with_torch(scenes, 8, 9))
+
+
+def test_without_numba_the_torch_renderer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render, "find_spec", lambda _: None)
+    scenes = random_scenes("sparse", 3)
+    with pytest.warns(UserWarning, match="Numba is missing"):
+        renderer = Renderer(scenes.theme, scenes.stage, 24, 32, "cpu")
+    pictures = renderer.draw(scenes.scene)
+    assert torch.equal(pictures, draw_with_torch(scenes, 24, 32))
+    rows = torch.tensor([2, 0])
+    assert torch.equal(renderer.draw(scenes.scene, rows), pictures[rows])
