@@ -1,5 +1,7 @@
 """Episodic curiosity through reachability: reward for what memory could not have reached."""
 
+from importlib.util import find_spec
+
 from episodic_curiosity.agent import Agent, load
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.curiosity import EpisodicCuriosity
@@ -7,9 +9,9 @@ from episodic_curiosity.reachability.experience import Frames
 from episodic_curiosity.reachability.network import FAST, PAPER, RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
-from episodic_curiosity.reachability.training import FitConfig, FitReport, fit
+from episodic_curiosity.reachability.training import FitConfig, FitReport, accuracy, fit
 from episodic_curiosity.saving import LoadError
-from episodic_curiosity.worlds import Step
+from episodic_curiosity.worlds import Step, make_world
 
 __version__ = "0.1.0"
 
@@ -27,6 +29,13 @@ __all__ = [
     "PairsConfig",
     "RNetwork",
     "Step",
+    "accuracy",
     "fit",
     "load",
+    "make_world",
 ]
+
+if find_spec("gymnasium") is not None:
+    from episodic_curiosity.worlds.maze.gymnasium_ids import register
+
+    register()

@@ -1,0 +1,127 @@
+"""Frames and steps per second of the worlds: python benchmarks/worlds.py --envs 64
+
+On a CPU `frames/s` is drawing alone and `steps/s` is whole steps with their frames. With
+--device cuda, frames are drawn for 1,024 environments and steps replayed from a CUDA graph
+of 4,096. Each figure is the best of three rounds, since other programs only ever take away.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import torch
+
+from episodic_curiosity.worlds.maze.tasks import TASKS
+from episodic_curiosity.worlds.maze.world import MazeWorld
+
+ROUNDS = 3
+
+
+def rate(work: Callable[[], object], per_call: int, seconds: float, device: str) -> float:
+    """How much is done per second, at best."""
+
+    def wait() -> float:
+        if device != "cpu":
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    work()
+    best = 0.0
+    for _ in range(ROUNDS):
+        calls, start = 0, wait()
+        while time.perf_counter() - start < seconds / ROUNDS:
+            for _ in range(10):
+                work()
+            calls += 10
+            if device != "cpu":
+                torch.cuda.synchronize()
+        best = max(best, calls * per_call / (wait() - start))
+    return best
+
+
+def make(task: str, num_envs: int, options: argparse.Namespace) -> MazeWorld:
+    size = tuple(int(number) for number in options.size.split("x"))
+    world = MazeWorld(
+        task,
+        num_envs=num_envs,
+        seed=0,
+        device=options.device,
+        num_levels=options.levels,
+        observation_size=(size[0], size[1]),
+        stagger=True,
+    )
+    world.reset()
+    return world
+
+
+def measure(task: str, options: argparse.Namespace) -> tuple[float, float, float]:
+    """Seconds until the first frames, frames/s and steps/s of one task."""
+    device = options.device
+    frame_envs = options.envs or (64 if device == "cpu" else 1024)
+    step_envs = options.envs or (64 if device == "cpu" else 4096)
+    start = time.perf_counter()
+    world = make(task, frame_envs, options)
+    ready = time.perf_counter() - start
+    # Bodies that have walked a while: fire marks, opened doors and all.
+    for actions in torch.randint(world.spec.num_actions, (50, frame_envs), device=device):
+        world.step(actions)
+    scene = world.scene()
+    draw = world._draw_observation.draw
+    frames = rate(lambda: draw(scene), frame_envs, options.seconds, device)
+
+    world = make(task, step_envs, options)
+    plan = torch.randint(world.spec.num_actions, (64, step_envs), device=device)
+    number = 0
+    if device == "cpu":
+
+        def step() -> None:
+            nonlocal number
+            number += 1
+            world.step(plan[number % 64])
+
+        return ready, frames, rate(step, step_envs, options.seconds, device)
+
+    actions = plan[0].clone()
+    warm_up = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    warm_up.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(warm_up):
+        for _ in range(3):
+            world.step(actions)
+    torch.cuda.current_stream().wait_stream(warm_up)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        world.step(actions)
+
+    def replay() -> None:
+        nonlocal number
+        number += 1
+        actions.copy_(plan[number % 64])
+        graph.replay()
+
+    return ready, frames, rate(replay, step_envs, options.seconds, device)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
+    parser.add_argument("--envs", type=int, help="environments, instead of the usual numbers")
+    parser.add_argument("--seconds", type=float, default=3.0, help="per figure")
+    parser.add_argument("--size", default="84x84", help="height x width of a frame")
+    parser.add_argument("--levels", type=int, default=200, help="levels in the pool")
+    default_device = "cuda" if torch.cuda.is_available() else "cpu"
+    parser.add_argument("--device", default=default_device)
+    options = parser.parse_args()
+    machine = (
+        torch.cuda.get_device_name()
+        if options.device != "cpu"
+        else f"{torch.get_num_threads()} CPU threads"
+    )
+    print(f"{machine}, {options.size}, torch {torch.__version__}")
+    print(f"{'task':<20} {'ready':>8} {'frames/s':>12} {'steps/s':>12}")
+    for task in options.tasks:
+        ready, frames, steps = measure(task, options)
+        print(f"{task:<20} {ready:>6.1f} s {frames:>12,.0f} {steps:>12,.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

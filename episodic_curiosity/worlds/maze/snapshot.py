@@ -1,0 +1,57 @@
+"""A scene in at most 256 bytes a row, from which its picture can be drawn again, exactly.
+
+Shapes: N rows, B sprites, F fire marks.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.worlds.maze.scene import NUM_MARKS, Scene
+
+# How a field is stored where its own type would waste room: levels are fewer than 2**31, and
+# things stand on whole units.
+STORED = {"level": torch.int32, "sprite_position": torch.int16}
+B = -1  # stands for the number of sprites
+# `contiguous()` would leave the strides of a single row as they are, which `view` refuses.
+CONTIGUOUS = torch.contiguous_format
+FIELDS: dict[str, tuple[torch.dtype, tuple[int, ...]]] = {
+    "level": (torch.int64, ()),
+    "position": (torch.float32, (2,)),
+    "yaw": (torch.float32, ()),
+    "wall_look": (torch.uint8, ()),
+    "floor_look": (torch.uint8, ()),
+    "open_doors": (torch.int64, ()),
+    "sprite": (torch.uint8, (B,)),
+    "sprite_position": (torch.float32, (B, 2)),
+    "time": (torch.float32, ()),
+    "mark_position": (torch.float32, (NUM_MARKS, 2)),
+    "mark_side": (torch.uint8, (NUM_MARKS,)),
+    "mark_age": (torch.float32, (NUM_MARKS,)),
+    "spawn_age": (torch.float32, ()),
+}
+
+
+def pack(scene: Scene) -> Tensor:
+    """(N, bytes) uint8."""
+    columns = [
+        field.to(STORED.get(name, field.dtype)).reshape(len(field), -1).view(torch.uint8)
+        for name, field in scene._asdict().items()
+    ]
+    return torch.cat(columns, dim=1)
+
+
+def unpack(rows: Tensor, num_sprites: int) -> Scene:
+    """The scene that was packed; rows may come from any number of packings."""
+    fields, start = {}, 0
+    for name, (dtype, dims) in FIELDS.items():
+        shape = [num_sprites if size == B else size for size in dims]
+        stored = STORED.get(name, dtype)
+        count = stored.itemsize * math.prod(shape)
+        column = rows[:, start : start + count].clone(memory_format=CONTIGUOUS).view(stored)
+        fields[name] = column.reshape(len(rows), *shape).to(dtype)
+        start += count
+    if start != rows.shape[1]:
+        raise ValueError(f"a snapshot of this world has {start} bytes, got {rows.shape[1]}")
+    return Scene(**fields)

@@ -1,0 +1,149 @@
+"""The seven maze tasks: where they are played, what they pay, when they end.
+
+The numbers are DeepMind Lab's levels as the paper uses them (its section 4 and appendix).
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from episodic_curiosity.worlds.maze.body import SLAB
+from episodic_curiosity.worlds.maze.layouts import MazeLayout
+from episodic_curiosity.worlds.maze.pool import ROOM_THEME
+from episodic_curiosity.worlds.maze.puzzles import PuzzleLayout
+from episodic_curiosity.worlds.maze.scene import DoorStyle, Theme
+
+ORACLE_CELL = 30.0  # units, the side of a Grid-Oracle cell
+LOOK = 20 * 0.1056  # degrees turned in one frame
+
+
+class Command(NamedTuple):
+    """What an action holds down for the four frames of a step."""
+
+    forward: float = 0.0
+    right: float = 0.0
+    turn: float = 0.0  # degrees per frame, to the left
+    fire: bool = False
+
+
+COMMANDS = {
+    "forward": Command(forward=1.0),
+    "back": Command(forward=-1.0),
+    "strafe left": Command(right=-1.0),
+    "strafe right": Command(right=1.0),
+    "look left": Command(turn=LOOK),
+    "look right": Command(turn=-LOOK),
+    "look left + forward": Command(turn=LOOK, forward=1.0),
+    "look right + forward": Command(turn=-LOOK, forward=1.0),
+    "fire": Command(fire=True),
+    "idle": Command(),
+}
+_NINE = tuple(COMMANDS)[:9]
+_SETS = {"nine": _NINE, "no-fire": _NINE[:8], "three": ("forward", "look left", "look right")}
+ACTION_SETS = _SETS | {f"{name}+idle": (*names, "idle") for name, names in _SETS.items()}
+
+TEXT_MAZE = Theme()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MazeTask:
+    """One task; its `rule` is about a goal, keys and doors, or objects in a room."""
+
+    rule: Literal["goal", "keys", "objects"] = "goal"
+    layout: MazeLayout | PuzzleLayout | None = None  # None: the one room of the objects
+    theme: Theme = TEXT_MAZE
+    slab: float = SLAB
+    floor: float = 1.0  # height of the floor in DeepMind Lab's coordinates
+    episode_steps: int = 1800
+    reward_scale: float = 1.0
+    actions: str = "nine"
+    idle: bool = False  # one more action, which does nothing
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        names = find_actions(self.actions)
+        return (*names, "idle") if self.idle and "idle" not in names else names
+
+    @property
+    def has_doors(self) -> bool:
+        return self.rule == "keys" or (
+            isinstance(self.layout, MazeLayout) and self.layout.doors
+        )
+
+    @property
+    def min_goal_distance(self) -> int:
+        return self.layout.min_goal_distance if isinstance(self.layout, MazeLayout) else 0
+
+
+TASKS = {
+    "sparse": MazeTask(layout=MazeLayout()),
+    "very-sparse": MazeTask(layout=MazeLayout(min_goal_distance=10)),
+    "sparse-doors": MazeTask(layout=MazeLayout(doors=True)),
+    "no-reward": MazeTask(layout=MazeLayout(), reward_scale=0.0),
+    "no-reward-no-fire": MazeTask(layout=MazeLayout(), reward_scale=0.0, actions="no-fire"),
+    "dense-1": MazeTask(
+        rule="keys",
+        layout=PuzzleLayout(),
+        theme=Theme(door_style=DoorStyle.FENCE),
+        episode_steps=900,
+    ),
+    "dense-2": MazeTask(
+        rule="objects", theme=ROOM_THEME, slab=0.0, floor=8.0, episode_steps=900
+    ),
+}
+
+# What a caller may change, and the layout's name for it.
+LAYOUT_OPTIONS = {
+    "maze_size": ("height", "width"),
+    "rooms": ("max_rooms",),
+    "room_size": ("room_min", "room_max"),
+    "min_goal_distance": ("min_goal_distance",),
+    "doors": ("doors",),
+}
+TASK_OPTIONS = ("episode_steps", "actions", "idle", "reward_scale")
+
+
+def find_task(name: str) -> MazeTask:
+    if name not in TASKS:
+        raise ValueError(f"there is no maze task {name!r}; choose one of {', '.join(TASKS)}")
+    return TASKS[name]
+
+
+def find_actions(name: str) -> tuple[str, ...]:
+    """The action names of a set, in the order of their numbers."""
+    if name not in ACTION_SETS:
+        choices = ", ".join(ACTION_SETS)
+        raise ValueError(f"there is no action set {name!r}; choose one of {choices}")
+    return ACTION_SETS[name]
+
+
+def change_task(task: MazeTask, options: Mapping[str, Any]) -> MazeTask:
+    """The task with a caller's changes, such as maze_size=9 or episode_steps=300."""
+    layout_changes: dict[str, Any] = {}
+    task_changes: dict[str, Any] = {}
+    for option, value in options.items():
+        if option in TASK_OPTIONS:
+            task_changes[option] = value
+        elif option in LAYOUT_OPTIONS:
+            fields = LAYOUT_OPTIONS[option]
+            values = value if isinstance(value, tuple) else (value,) * len(fields)
+            if len(values) != len(fields):
+                raise ValueError(f"{option} wants {len(fields)} numbers or one, got {value!r}")
+            layout_changes |= zip(fields, values, strict=True)
+        else:
+            choices = ", ".join((*TASK_OPTIONS, *LAYOUT_OPTIONS))
+            raise ValueError(
+                f"mazes have no option {option!r}; besides the common ones: {choices}"
+            )
+    if layout_changes:
+        if not isinstance(task.layout, MazeLayout):
+            raise ValueError(
+                f"{', '.join(layout_changes)}: only tasks with a goal can change it"
+            )
+        task_changes["layout"] = dataclasses.replace(task.layout, **layout_changes)
+    task = dataclasses.replace(task, **task_changes)
+    if task.episode_steps < 1:
+        raise ValueError(f"an episode has at least one step, got {task.episode_steps}")
+    find_actions(task.actions)
+    return task

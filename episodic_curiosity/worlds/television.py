@@ -1,0 +1,244 @@
+"""The randomised TV: a world whose lower right quadrant shows what no action explains.
+
+The screen is black when an episode begins. After that it shows one of k images or noise, which
+changes when the agent spends a step on the switch (an otherwise idle action), or noise
+that is new at every step. Shapes: N environments, k images, q x r pixels of a quadrant.
+"""
+
+import colorsys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from episodic_curiosity.randomness import random_below, random_bits
+from episodic_curiosity.worlds import Step, World
+
+BLACK = 0  # what is shown: BLACK, an image's number counted from 1, or the seed of a noise
+SHOWN_BYTES = 8
+PICTURE_SIZE = 64
+PICTURE_FILES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
+STREAM = 0x7E1E  # keeps a television's random numbers apart from those of its world
+
+
+@dataclass(frozen=True)
+class Programme:
+    """What is on, and whether an action changes it."""
+
+    num_images: int  # 0: noise
+    switched: bool
+
+
+PROGRAMMES = {
+    "image-action-3": Programme(3, True),
+    "image-action-10": Programme(10, True),
+    "image-action-30": Programme(30, True),
+    "noise": Programme(0, False),
+    "noise-action": Programme(0, True),
+}
+
+
+def find_programme(name: str) -> Programme:
+    if name not in PROGRAMMES:
+        choices = ", ".join(PROGRAMMES)
+        raise ValueError(f"a television cannot show {name!r}; choose one of {choices}")
+    return PROGRAMMES[name]
+
+
+class _RestorableWorld(World, Protocol):
+    def snapshot(self) -> Tensor: ...
+    def redraw(self, snapshots: Tensor) -> Tensor: ...
+    def state(self) -> dict[str, Tensor]: ...
+    def load_state(self, state: Mapping[str, Tensor]) -> None: ...
+
+
+class Television:
+    """Any world with frames, and a television in them."""
+
+    def __init__(
+        self, world: World, programme: str, *, seed: int, pictures: str | Path | None = None
+    ) -> None:
+        """`pictures` is a folder of images to show instead of those made here."""
+        inner = world.spec
+        self._programme = find_programme(programme)
+        if not any(_is_frame(shape) for shape in (inner.observation_shape, inner.view_shape)):
+            raise ValueError(f"{inner.task} has no frames that could show a television")
+        if self._programme.switched and inner.action_names[-1:] != ("idle",):
+            raise ValueError(f"{programme} needs a world whose last action is 'idle'")
+        if pictures is not None and not self._programme.num_images:
+            raise ValueError(f"{programme} shows noise; pictures are for image-action-...")
+        self.world = world
+        names = inner.action_names
+        self.spec = replace(
+            inner,
+            task=f"{inner.task}+{programme}",
+            action_names=(*names[:-1], "switch") if self._programme.switched else names,
+        )
+        self._images: dict[tuple[int, int], Tensor] = {}
+        if self._programme.num_images:
+            shown = self._pictures(pictures)
+            for shape in {inner.observation_shape, inner.view_shape}:
+                if _is_frame(shape):
+                    size = _quadrant(shape)
+                    black = torch.zeros(1, 3, *size, dtype=torch.uint8)
+                    images = torch.cat((black, _resize(shown, size))).to(inner.device)
+                    self._images[size] = images  # (1 + k, 3, q, r)
+        numbers = torch.arange(inner.num_envs, device=inner.device)
+        self._key = random_bits(numbers, seed & 0xFFFFFFFF, seed >> 32, STREAM)
+        self._changes = torch.zeros_like(numbers)
+        self._shown = torch.zeros_like(numbers)
+
+    def reset(self) -> Step:
+        """Begins a new episode everywhere, with a black screen."""
+        self._shown.fill_(BLACK)
+        step = self.world.reset()
+        observation, view = self._paint_both(step.observation, step.view, self._shown)
+        return step._replace(observation=observation, view=view)
+
+    def step(self, actions: Tensor) -> Step:
+        """Acts once everywhere and changes what is on where the programme says so."""
+        step = self.world.step(actions)
+        if self._programme.switched:
+            changed = actions == self.spec.num_actions - 1
+        else:
+            changed = torch.ones_like(actions, dtype=torch.bool)
+        self._changes += changed
+        shown = torch.where(changed, self._something_new(), self._shown)
+        if step.final_observation is not None and step.final_view is not None:
+            final = self._paint_both(step.final_observation, step.final_view, shown)
+            step = step._replace(final_observation=final[0], final_view=final[1])
+        self._shown.copy_(shown.masked_fill(step.first, BLACK))
+        observation, view = self._paint_both(step.observation, step.view, self._shown)
+        return step._replace(observation=observation, view=view)
+
+    def close(self) -> None:
+        """Closes the world behind the screen."""
+        self.world.close()
+
+    def snapshot(self) -> Tensor:
+        """The world's snapshot and what is on, in 8 bytes more."""
+        shown = self._shown[:, None].view(torch.uint8)
+        return torch.cat((self._restorable().snapshot(), shown), dim=1)
+
+    def redraw(self, snapshots: Tensor) -> Tensor:
+        """The views of snapshots, television included."""
+        snapshots = snapshots.to(self.spec.device)
+        shown = snapshots[:, -SHOWN_BYTES:].clone(memory_format=torch.contiguous_format)
+        shown = shown.view(torch.int64).squeeze(1)
+        return self._paint(self._restorable().redraw(snapshots[:, :-SHOWN_BYTES]), shown)
+
+    def state(self) -> dict[str, Tensor]:
+        """The world's state and the television's."""
+        own = {"key": self._key, "changes": self._changes, "shown": self._shown}
+        own = {f"television.{name}": field.clone() for name, field in own.items()}
+        return self._restorable().state() | own
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continues where a world of the same task and size was."""
+        rest = dict(state)
+        own = (("key", self._key), ("changes", self._changes), ("shown", self._shown))
+        for name, field in own:
+            if f"television.{name}" not in rest:
+                raise ValueError(f"the state has no television.{name}")
+            field.copy_(rest.pop(f"television.{name}"))
+        self._restorable().load_state(rest)
+
+    def _something_new(self) -> Tensor:
+        if self._programme.num_images:
+            return 1 + random_below(self._programme.num_images, self._key, self._changes)
+        return random_bits(self._key, self._changes).clamp(min=1)
+
+    def _paint_both(
+        self, observation: Tensor, view: Tensor, shown: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Paints both sizes of one frame, or the one there is."""
+        painted = self._paint(observation, shown)
+        return painted, painted if view is observation else self._paint(view, shown)
+
+    def _paint(self, frames: Tensor, shown: Tensor) -> Tensor:
+        """A copy of (N, 3, h, w) frames with the television in the lower right quadrant."""
+        if not _is_frame(frames.shape[1:]):
+            return frames
+        rows, columns = _quadrant(frames.shape[1:])
+        size = (rows, columns)
+        picture = self._images[size][shown] if self._images else self._noise(shown, size)
+        frames = frames.clone()
+        frames[:, :, -rows:, -columns:] = picture
+        return frames
+
+    def _noise(self, shown: Tensor, size: tuple[int, int]) -> Tensor:
+        """Each seed's noise, drawn for the view and resized for any other frame."""
+        own = _quadrant(self.spec.view_shape) if _is_frame(self.spec.view_shape) else size
+        pixels = torch.arange(own[0] * own[1], device=shown.device)
+        bits = random_bits(shown[:, None], pixels)[:, None]  # (N, 1, q * r)
+        shifts = torch.arange(0, 24, 8, device=shown.device)[:, None]
+        noise = (bits >> shifts).to(torch.uint8).reshape(len(shown), 3, *own)
+        noise = noise * (shown != BLACK).to(torch.uint8)[:, None, None, None]
+        return noise if own == size else _resize(noise, size)
+
+    def _pictures(self, folder: str | Path | None) -> Tensor:
+        """(k, 3, ...) uint8."""
+        count = self._programme.num_images
+        if folder is None:
+            return torch.stack([_make_picture(number) for number in range(count)])
+        return _read_pictures(Path(folder), count)
+
+    def _restorable(self) -> _RestorableWorld:
+        if not (self.spec.can_restore and self.spec.can_redraw):
+            raise ValueError(f"{self.spec.task} can neither be restored nor redrawn")
+        return cast(_RestorableWorld, self.world)
+
+
+def _is_frame(shape: tuple[int, ...]) -> bool:
+    return len(shape) == 3 and shape[0] == 3
+
+
+def _quadrant(shape: tuple[int, ...]) -> tuple[int, int]:
+    return shape[1] - shape[1] // 2, shape[2] - shape[2] // 2
+
+
+def _resize(pictures: Tensor, size: tuple[int, int]) -> Tensor:
+    resized = functional.interpolate(pictures.float(), size=size, mode="area")
+    return resized.round().to(torch.uint8)
+
+
+def _make_picture(number: int) -> Tensor:
+    """A two-coloured pattern, (3, 64, 64) uint8; no two numbers give the same one."""
+    y, x = np.mgrid[:PICTURE_SIZE, :PICTURE_SIZE] / PICTURE_SIZE
+    waves = 2 * np.pi * (2 + number // 5)
+    pattern = (
+        np.sin(waves * x),
+        np.sin(waves * y),
+        np.sin(waves * (x + y)),
+        np.sin(waves * x) * np.sin(waves * y),
+        np.sin(2 * waves * np.hypot(x - 0.5, y - 0.5)),
+    )[number % 5]
+    hue = number * 0.381966 % 1.0  # steps of the golden ratio never come near each other
+    colours = [
+        colorsys.hsv_to_rgb(h % 1.0, s, v)
+        for h, s, v in ((hue, 0.9, 1.0), (hue + 0.5, 0.7, 0.5))
+    ]
+    picture = np.where(pattern > 0, *(np.reshape(colour, (3, 1, 1)) for colour in colours))
+    return torch.from_numpy((255 * picture).astype(np.uint8))
+
+
+def _read_pictures(folder: Path, count: int) -> Tensor:
+    """The first `count` pictures of a folder in the order of their names."""
+    try:
+        from PIL import Image
+    except ImportError as missing:
+        raise ImportError("showing pictures of your own needs Pillow") from missing
+    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in PICTURE_FILES)
+    if len(files) < count:
+        raise ValueError(f"{folder} has {len(files)} pictures and {count} are to be shown")
+    pictures = []
+    for file in files[:count]:
+        with Image.open(file) as image:
+            pixels = np.asarray(image.convert("RGB").resize((PICTURE_SIZE, PICTURE_SIZE)))
+        pictures.append(torch.from_numpy(pixels.copy()).permute(2, 0, 1))
+    return torch.stack(pictures)

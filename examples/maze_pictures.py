@@ -1,0 +1,114 @@
+"""Draws the contact sheet of the documentation: every maze task from above and first person.
+
+python examples/maze_pictures.py docs/images/mazes.png
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image, ImageDraw
+
+from episodic_curiosity.worlds.maze.overhead import Level, draw_overhead
+from episodic_curiosity.worlds.maze.tasks import TASKS
+from episodic_curiosity.worlds.maze.world import MazeWorld
+
+HEIGHT, WIDTH, GAP = 120, 160, 4
+NUM_FRAMES = 4
+NUM_ENVS = 256  # of which the most varied pictures are shown
+WALKS_ON = torch.tensor([0, 0, 0, 6, 7])  # forward, or forward and turning
+
+
+def row_of(task: str, seed: int) -> Image.Image:
+    """One level from above with the way of its walker, then first-person frames."""
+    world = MazeWorld(
+        task, num_envs=NUM_ENVS, seed=seed, num_levels=50, observation_size=(HEIGHT, WIDTH)
+    )
+    world.reset()
+    generator = torch.Generator().manual_seed(4)
+    way = []
+    for time in range(300):
+        if time % 6 == 0:  # keeps to an action for a while, as a person does
+            chosen = torch.randint(len(WALKS_ON), (NUM_ENVS,), generator=generator)
+        world.step(WALKS_ON[chosen])
+        way.append(world.scene().position[0].numpy().copy())
+    above = plan_of(world, task, np.stack(way))
+
+    frames = look_at_things(world, generator)
+    if "fire" in world.spec.action_names:
+        for _ in range(3):
+            shot = world.step(torch.full((NUM_ENVS,), world.spec.action_names.index("fire")))
+        frames[-1] = most_varied(shot.observation, 1)[0]
+
+    row = Image.new("RGB", ((WIDTH + GAP) * (NUM_FRAMES + 1), HEIGHT + GAP + 14), "white")
+    ImageDraw.Draw(row).text((2, 1), f"maze/{task}", fill="black")
+    above.thumbnail((WIDTH, HEIGHT))
+    row.paste(above, ((WIDTH - above.width) // 2, 14))
+    for number, frame in enumerate(frames):
+        row.paste(Image.fromarray(frame), ((WIDTH + GAP) * (number + 1), 14))
+    return row
+
+
+def plan_of(world: MazeWorld, task: str, way: np.ndarray) -> Image.Image:
+    scene, stage = world.scene(), world._levels.stage
+    level = int(scene.level[0])
+    kinds, places = scene.sprite[0].tolist(), scene.sprite_position[0].tolist()
+    picture = draw_overhead(
+        TASKS[task].theme,
+        Level(
+            stage.cells[level].numpy(),
+            stage.doors[level].numpy(),
+            stage.door_colours[level].numpy() if task == "dense-1" else None,
+            int(scene.open_doors[0]),
+        ),
+        items=[(kind, *place) for kind, place in zip(kinds, places, strict=True) if kind],
+        trajectory=way,
+        agent=(*scene.position[0].tolist(), float(scene.yaw[0])),
+    )
+    return Image.fromarray(picture)
+
+
+def look_at_things(world: MazeWorld, generator: torch.Generator) -> list[np.ndarray]:
+    """The most varied of the views from a few steps before something worth seeing."""
+    scene = world.scene()
+    distance = 120 + 200 * torch.rand(NUM_ENVS, generator=generator)
+    yaw = 360 * torch.rand(NUM_ENVS, generator=generator)
+    ahead = torch.stack([yaw.deg2rad().cos(), yaw.deg2rad().sin()], dim=1)
+    target = scene.sprite_position[:, 0]
+    position = target - ahead * distance[:, None]
+    stays = ~world._on_floor(position)
+    position[stays] = scene.position[stays]
+    yaw = yaw + 40 * (torch.rand(NUM_ENVS, generator=generator) - 0.5)
+    return most_varied(world.place(position, yaw).observation, NUM_FRAMES)
+
+
+def most_varied(observation: torch.Tensor, how_many: int) -> list[np.ndarray]:
+    """Frames with many colours, none of which covers most of the picture."""
+    frames = observation.permute(0, 2, 3, 1).numpy()
+    scores = []
+    for frame in frames:
+        _, counts = np.unique(frame.reshape(-1, 3) // 64, axis=0, return_counts=True)
+        share = counts / counts.sum()
+        scores.append(-(share * np.log(share)).sum())
+    return [frames[index] for index in np.argsort(scores)[::-1][:how_many]]
+
+
+def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit("usage: python examples/maze_pictures.py PICTURE.png")
+    rows = [row_of(task, seed) for seed, task in enumerate(TASKS)]
+    sheet = Image.new("RGB", (rows[0].width, sum(row.height for row in rows)), "white")
+    top = 0
+    for row in rows:
+        sheet.paste(row, (0, top))
+        top += row.height
+    path = Path(sys.argv[1])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # A palette of 256 colours keeps the file small.
+    sheet.quantize(256).save(path, optimize=True)
+    print(f"{path}: {sheet.width} x {sheet.height}, {path.stat().st_size / 1000:.0f} KB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""MazeWorld: what the conformance suite does not ask of every world."""
+
+import pytest
+import torch
+
+from episodic_curiosity.worlds import make_world
+from episodic_curiosity.worlds.maze.tasks import ACTION_SETS, TASKS
+from episodic_curiosity.worlds.maze.world import MazeWorld
+
+CORRIDOR = "********\n*P    G*\n********"
+
+
+def world(task: str = "sparse", num_envs: int = 4, **options) -> MazeWorld:
+    options = {"num_levels": 10, "observation_size": (12, 16), "seed": 1} | options
+    return MazeWorld(task, num_envs=num_envs, **options)
+
+
+class TestOptions:
+    def test_action_sets(self):
+        assert world().spec.num_actions == 9
+        assert world("no-reward-no-fire").spec.num_actions == 8
+        assert world(actions="three").spec.action_names == (
+            "forward",
+            "look left",
+            "look right",
+        )
+        assert world(actions="no-fire+idle").spec.num_actions == 9
+        assert world(idle=True).spec.action_names[-1] == "idle"
+        assert world(actions="nine+idle", idle=True).spec.num_actions == 10
+        assert len(ACTION_SETS) == 6
+
+    def test_one_size_is_drawn_once(self):
+        step = world(view_size=(12, 16)).reset()
+        assert step.observation is step.view
+        step = world(view_size=(6, 8)).reset()
+        assert step.observation.shape == (4, 3, 12, 16)
+        assert step.view.shape == (4, 3, 6, 8)
+
+    def test_a_small_maze(self):
+        small = world(maze_size=9, rooms=2, episode_steps=2)
+        assert small.reset().position.max() < 800
+        small.step(torch.zeros(4, dtype=torch.int64))
+        assert small.step(torch.zeros(4, dtype=torch.int64)).truncated.all()
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"task": "spares"}, "sparse, very-sparse, sparse-doors"),
+            ({"split": "holdout"}, "r-network, train, validation, test"),
+            ({"actions": "ten"}, "nine, no-fire, three, nine.idle"),
+            ({"mazesize": 9}, "maze_size"),
+            ({"maze_size": 8}, "odd"),
+            ({"maze_size": (9, 9, 9)}, "2 numbers"),
+            ({"maze_size": 5, "rooms": 1, "room_size": 5}, "room"),
+            ({"maze_size": 5, "rooms": 1, "min_goal_distance": 10}, "5 x 5"),
+            ({"episode_steps": 0}, "at least one step"),
+            ({"num_envs": 0}, "num_envs"),
+            ({"seed": -1}, "seed"),
+            ({"num_levels": 0}, "num_levels"),
+            ({"observation_size": (0, 84)}, "0"),
+            ({"task": "dense-2", "maze_size": 9}, "only tasks with a goal"),
+            ({"task": "dense-1", "layout": CORRIDOR}, "a task with a goal"),
+            ({"layout": "***\n*P*\n***"}, "'G'"),
+        ],
+    )
+    def test_impossible_requests_are_refused(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            world(**options)
+
+    def test_make_world_names_its_choices(self):
+        with pytest.raises(ValueError, match="maze/"):
+            make_world("mazes/sparse", num_envs=1, seed=0)
+        with pytest.raises(ValueError, match="image-action-3"):
+            make_world("maze/sparse+static", num_envs=1, seed=0)
+
+    def test_step_before_reset(self):
+        with pytest.raises(RuntimeError, match="reset"):
+            world().step(torch.zeros(4, dtype=torch.int64))
+
+
+class TestLevels:
+    def test_splits_share_no_level(self):
+        cells = [world(split=split)._levels.cells for split in ("train", "test", "r-network")]
+        for i, one in enumerate(cells):
+            for other in cells[i + 1 :]:
+                assert not (one[:, None] == other[None]).all(2).any()
+
+    def test_seeds_share_their_levels_but_not_their_episodes(self):
+        a, b = world(seed=1), world(seed=2)
+        assert torch.equal(a._levels.cells, b._levels.cells)
+        assert not torch.equal(a.reset().position, b.reset().position)
+
+    def test_a_level_of_ones_own(self):
+        own = world(layout=CORRIDOR)
+        step = own.reset()
+        assert step.position.tolist() == [[150.0, 150.0, 25.125]] * 4
+        step = own.place(torch.tensor([[450.0, 150.0]]).expand(4, 2), torch.zeros(4))
+        rewards = [own.step(torch.zeros(4, dtype=torch.int64)).reward for _ in range(12)]
+        assert torch.stack(rewards).sum(0).tolist() == [10.0] * 4
+
+
+class TestPlace:
+    def test_bodies_stand_where_they_are_put_at_rest(self):
+        own = world(layout=CORRIDOR)
+        own.reset()
+        for _ in range(3):
+            own.step(torch.zeros(4, dtype=torch.int64))
+        position = torch.tensor([[150.0, 150], [250, 150], [350, 140], [450, 160]])
+        step = own.place(position, torch.tensor([0.0, 90, 180, 370]))
+        assert torch.equal(step.position[:, :2], position)
+        assert own.scene().yaw.tolist() == [0, 90, 180, 10]
+        moved = own.step(torch.full((4,), 4)).position[:, :2]
+        assert torch.equal(moved, position)
+
+    def test_walls_and_wrong_shapes_are_refused(self):
+        own = world(layout=CORRIDOR)
+        own.reset()
+        for x, y in ((50.0, 150.0), (-20.0, 150.0), (5000.0, 150.0)):
+            with pytest.raises(ValueError, match="no floor"):
+                own.place(torch.tensor([[x, y]]).expand(4, 2), torch.zeros(4))
+        with pytest.raises(ValueError, match="shape"):
+            own.place(torch.zeros(3, 2), torch.zeros(3))
+
+
+class TestClock:
+    def test_staggered_starts_spread_over_the_episode(self):
+        staggered = world(num_envs=400, stagger=True, episode_steps=100)
+        assert staggered.reset().first.all()
+        clock = staggered.state()["clock"]
+        assert torch.bincount(clock // 25, minlength=4).min() > 60
+        assert clock.max() < 100
+        ended = sum(
+            int(staggered.step(torch.zeros(400, dtype=torch.int64)).first.sum())
+            for _ in range(10)
+        )
+        assert 20 < ended < 60
+
+    def test_the_final_observation_is_of_the_old_episode(self):
+        one = world(num_envs=3, episode_steps=2)
+        longer = world(num_envs=3, episode_steps=3)
+        for each in (one, longer):
+            each.reset()
+            each.step(torch.zeros(3, dtype=torch.int64))
+        ended = one.step(torch.zeros(3, dtype=torch.int64))
+        same = longer.step(torch.zeros(3, dtype=torch.int64))
+        assert ended.first.all()
+        assert torch.equal(ended.final_observation, same.observation)
+        assert torch.equal(ended.final_position, same.position)
+        assert not torch.equal(ended.observation, same.observation)
+
+
+class TestState:
+    def test_a_state_of_another_world_is_refused(self):
+        state = world(num_envs=4).state()
+        with pytest.raises(ValueError, match="shape"):
+            world(num_envs=5).load_state(state)
+        del state["yaw"]
+        with pytest.raises(ValueError, match="yaw"):
+            world(num_envs=4).load_state(state)
+
+    def test_snapshots_of_another_task_are_refused(self):
+        with pytest.raises(ValueError, match="bytes"):
+            world("sparse").redraw(world("dense-2").snapshot())
+
+    @pytest.mark.parametrize("task", TASKS)
+    def test_snapshots_leave_room_for_a_television(self, task):
+        assert world(task).snapshot().shape[1] <= 256 - 8
+
+    def test_fire_is_seen_and_redrawn(self):
+        own = world(num_envs=1, layout=CORRIDOR, observation_size=(40, 40))
+        own.reset()
+        for _ in range(12):  # until the ring of the spawn is gone
+            own.step(torch.tensor([4]))
+        before = own.place(torch.tensor([[550.0, 150.0]]), torch.zeros(1)).view
+        after = own.step(torch.tensor([8])).view
+        assert (before.int() - after.int()).abs().max() > 50
+        assert torch.equal(own.redraw(own.snapshot()), after)
+
+
+def test_a_position_is_in_dmlab_units():
+    assert world().reset().position[:, 2].tolist() == [25.125] * 4
+    assert world("dense-2").reset().position[:, 2].tolist() == [32.125] * 4
+    assert world().spec.oracle_cell == 30.0

@@ -1,0 +1,27 @@
+"""The conformance suite over every world that needs nothing but this package."""
+
+import pytest
+
+from episodic_curiosity.worlds import World, make_world
+from episodic_curiosity.worlds.maze.tasks import TASKS
+from tests.worlds.conformance import NUM_ENVS, WorldConformance
+
+TELEVISIONS = ("sparse+image-action-3", "sparse+noise", "dense-2+noise-action")
+
+
+@pytest.mark.parametrize("task", [*TASKS, *TELEVISIONS], scope="class")
+class TestMaze(WorldConformance):
+    @pytest.fixture(autouse=True)
+    def _task(self, task: str):
+        self.task = task
+
+    def make(self, num_envs: int = NUM_ENVS, seed: int = 7) -> World:
+        return make_world(
+            f"maze/{self.task}",
+            num_envs=num_envs,
+            seed=seed,
+            num_levels=1 if self.task == "dense-2" else 20,
+            observation_size=(24, 20),
+            view_size=(18, 24),
+            episode_steps=7,
+        )
