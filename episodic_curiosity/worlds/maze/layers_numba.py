@@ -3,8 +3,6 @@
 import math
 from typing import Any
 
-from numba import njit
-
 from episodic_curiosity.worlds.maze import camera as lens
 from episodic_curiosity.worlds.maze import effects, textures
 from episodic_curiosity.worlds.maze.walk_numba import (
@@ -13,6 +11,7 @@ from episodic_curiosity.worlds.maze.walk_numba import (
     choose_mip,
     f32,
     inverse,
+    part_of_kernel,
     to_strip,
     to_texel,
 )
@@ -24,7 +23,7 @@ FENCE_TOP, FENCE_HEIGHT = f32(effects.FENCE_HEIGHT - lens.EYE), f32(effects.FENC
 FENCE_WIDTH = f32(effects.FENCE_WIDTH)
 
 
-@njit
+@part_of_kernel
 def place_quad(
     columns: Any, mip_depth: Any, quad: Any, tile: Any, first: Any, last: Any
 ) -> None:
@@ -56,7 +55,7 @@ def place_quad(
         columns.layer_texel[k, i] = to_strip(tile, mip, to_texel(aside + HALF))
 
 
-@njit
+@part_of_kernel
 def place_billboards(
     columns: Any, pictures: Any, camera: Any, scene: Any, n: Any, cos: Any, sin: Any
 ) -> None:
@@ -81,7 +80,7 @@ def place_billboards(
         place_quad(columns, camera.mip_depth, quad, textures.SPRITES + sprite, first, last)
 
 
-@njit
+@part_of_kernel
 def place_fences(columns: Any, level_map: Any, camera: Any, scene: Any, n: Any) -> None:
     for door in range(level_map.fences.shape[1]):
         if scene.open_doors[n] >> door & 1 == 0:

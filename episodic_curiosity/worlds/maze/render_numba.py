@@ -29,7 +29,13 @@ from episodic_curiosity.worlds.maze.camera import Camera
 from episodic_curiosity.worlds.maze.layers_numba import place_billboards, place_fences
 from episodic_curiosity.worlds.maze.level_map import LevelMap
 from episodic_curiosity.worlds.maze.scene import Scene, Theme
-from episodic_curiosity.worlds.maze.shine_numba import flash_at, mark_at, newest_shots
+from episodic_curiosity.worlds.maze.shine_numba import (
+    MARK_RADIUS,
+    PER_MARK,
+    find_flashes,
+    find_marks,
+    flash_at,
+)
 from episodic_curiosity.worlds.maze.textures import Textures
 from episodic_curiosity.worlds.maze.walk_numba import (
     FAR,
@@ -45,6 +51,7 @@ from episodic_curiosity.worlds.maze.walk_numba import (
     f32,
     light_at,
     look_up,
+    part_of_kernel,
     to_strip,
     to_texel,
     walk,
@@ -57,6 +64,7 @@ SKY_TOP, SKY_SCALE = f32(lens.TAN_Y), f32(textures.SKY_ROWS / (2 * lens.TAN_Y))
 FLASH_COLOUR = tuple(f32(colour) for colour in effects.FLASH_COLOUR)
 PER_SPAWN_LIFE, PER_SPAWN_EDGE = f32(1 / effects.SPAWN_LIFE), f32(1 / effects.SPAWN_EDGE)
 SPAWN_RING, SPAWN_GROWTH = f32(effects.SPAWN_RING), f32(effects.SPAWN_GROWTH)
+PER_BYTE = f32(1 / 255)
 SPAWN_ABOVE = tuple(f32(colour) for colour in effects.SPAWN_ABOVE)
 SPAWN_BELOW = tuple(f32(colour) for colour in effects.SPAWN_BELOW)
 
@@ -83,7 +91,10 @@ class Columns(NamedTuple):
     decal: Any
     decal_mip: Any
     facing: Any
-    marked: Any  # whether a fire mark touches the column's wall
+    mark_texel: Any
+    mark_mip: Any
+    mark_fade: Any  # how bright the fire mark on the column's wall is, 0 without one
+    lit: Any  # whether the column passes through a flash
     sky: Any
     layer_depth: Any
     layer_top: Any
@@ -153,7 +164,7 @@ def _render(
         draw_frame(space, level_map, pictures, camera, scene, rows[r], out[r])
 
 
-@njit
+@part_of_kernel
 def draw_frame(
     space: Any, level_map: Any, pictures: Any, camera: Any, scene: Any, n: Any, out: Any
 ) -> None:
@@ -162,26 +173,28 @@ def draw_frame(
     columns = find_walls(space, level_map, camera, scene, n, cos, sin)
     place_billboards(columns, pictures, camera, scene, n, cos, sin)
     place_fences(columns, level_map, camera, scene, n)
-    shots = newest_shots(columns, scene, n)
-    fill(space, level_map, pictures, camera, scene, n, columns, shots, out)
+    find_marks(columns, camera.mip_depth, scene, n)
+    flashes = find_flashes(columns, scene, n)
+    fill(space, level_map, pictures, camera, scene, n, columns, flashes, out)
 
 
-@njit
+@part_of_kernel
 def find_walls(
     space: Any, level_map: Any, camera: Any, scene: Any, n: Any, cos: Any, sin: Any
 ) -> Any:
     width, num_layers = len(camera.across), effects.MAX_LAYERS
-    floats = np.empty((4, width), np.float32)
-    dx, dy, depth, light = floats[0], floats[1], floats[2], floats[3]
-    whole = np.empty((7, width), np.int32)
+    floats = np.empty((5, width), np.float32)
+    dx, dy, depth, light, mark_fade = floats[0], floats[1], floats[2], floats[3], floats[4]
+    whole = np.empty((9, width), np.int32)
     texel, mip, decal, decal_mip = whole[0], whole[1], whole[2], whole[3]
-    facing, marked, sky = whole[4], whole[5], whole[6]
+    facing, mark_texel, mark_mip = whole[4], whole[5], whole[6]
+    lit, sky = whole[7], whole[8]
     code, decals = level_map.code[scene.level[n]], level_map.decals[scene.level[n]]
     eye = scene.position[n, 0] - space.origin[0], scene.position[n, 1] - space.origin[1]
     grid = eye[0] * space.per_cell[0], eye[1] * space.per_cell[1]
     for i in range(width):
         dx[i], dy[i] = cos + camera.across[i] * sin, sin - camera.across[i] * cos
-        depth[i], facing[i], marked[i] = FAR, -1, 0
+        depth[i], facing[i], mark_fade[i], lit[i] = FAR, -1, ZERO, 0
         if level_map.has_walls:
             slope = dx[i] * space.per_cell[0], dy[i] * space.per_cell[1]
             hit = walk(code, grid, slope, level_map.has_slabs, scene.open_doors[n])
@@ -198,26 +211,27 @@ def find_walls(
     layers = np.full((3, num_layers, width), FAR, np.float32)
     strips = np.empty((2, num_layers, width), np.int32)
     return Columns(
-        dx, dy, depth, light, texel, mip, decal, decal_mip, facing, marked, sky,
+        dx, dy, depth, light, texel, mip, decal, decal_mip, facing,
+        mark_texel, mark_mip, mark_fade, lit, sky,
         layers[0], layers[1], layers[2], strips[0], strips[1],
     )  # fmt: skip
 
 
-@njit
+@part_of_kernel
 def fill(
     space: Any, level_map: Any, pictures: Any, camera: Any, scene: Any, n: Any,
-    columns: Any, shots: Any, out: Any,
+    columns: Any, flashes: Any, out: Any,
 ) -> None:  # fmt: skip
     """Every pixel: a texel, its light, and what shines on it."""
     # Numba counts a reference for every field it takes from a tuple: take each of them once.
     texels, code = pictures.texels, level_map.code[scene.level[n]]
     ups, floor_depths, floor_mips = camera.up, camera.floor_depth, camera.floor_mip
-    uprights, mip_depth = camera.upright, camera.mip_depth
+    uprights = camera.upright
     all_dx, all_dy, depths, lights = columns.dx, columns.dy, columns.depth, columns.light
     wall_texels, wall_mips, decals = columns.texel, columns.mip, columns.decal
-    decal_mips, facings, marked, skies = (
-        columns.decal_mip, columns.facing, columns.marked, columns.sky
-    )  # fmt: skip
+    decal_mips, facings, skies = columns.decal_mip, columns.facing, columns.sky
+    mark_texels, mark_mips, mark_fades = columns.mark_texel, columns.mark_mip, columns.mark_fade
+    lit = columns.lit
     layer_depths, layer_tops, layer_falls = (
         columns.layer_depth,
         columns.layer_top,
@@ -291,11 +305,13 @@ def fill(
 
             red, green = f32(texel & 255) * light, f32(texel >> 8 & 255) * light
             blue = f32(texel >> 16 & 255) * light
-            if len(shots) and not is_sky:
-                x, y, z = depth * dx, depth * dy, up * depth
-                glow = flash_at(shots, x, y, z)
-                if marked[i] and facing >= 0:
-                    glow += mark_at(texels, shots, mip_depth, depth, x, y, z, facing)
+            glow = ZERO
+            if lit[i] and not is_sky:
+                glow = flash_at(flashes, depth * dx, depth * dy, up * depth)
+            if mark_fades[i] > ZERO and facing >= 0 and abs(height) < MARK_RADIUS:
+                row = down_strip(to_texel(HALF - height * PER_MARK), mark_mips[i])
+                glow += f32(texels[mark_texels[i] + row] & 255) * mark_fades[i] * PER_BYTE
+            if glow > ZERO:
                 red += FLASH_COLOUR[0] * glow
                 green += FLASH_COLOUR[1] * glow
                 blue += FLASH_COLOUR[2] * glow

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from scenes import KINDS, random_scenes
 from torch import Tensor
 
 from episodic_curiosity.worlds.maze import effects, textures
@@ -21,6 +20,7 @@ from episodic_curiosity.worlds.maze.scene import (
     Stage,
     Theme,
 )
+from tests.worlds.maze.scenes import KINDS, random_scenes
 
 SYMBOLS = {" ": Cell.CORRIDOR, ".": Cell.ROOM, "*": Cell.WALL, "o": Cell.VOID}
 SYMBOLS |= {"H": Cell.DOOR_H, "I": Cell.DOOR_I}

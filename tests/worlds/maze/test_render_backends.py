@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from scenes import KINDS, Scenes, random_scenes
 from torch import Tensor
 
 from episodic_curiosity.worlds.maze import render, render_torch, walk_torch
 from episodic_curiosity.worlds.maze.level_map import make_level_map
 from episodic_curiosity.worlds.maze.render import Renderer
 from episodic_curiosity.worlds.maze.textures import textures
+from tests.worlds.maze.scenes import KINDS, Scenes, random_scenes
 
 
 def draw_with_torch(scenes: Scenes, height: int, width: int) -> Tensor:

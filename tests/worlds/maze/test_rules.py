@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from game import Game, cells_of, puzzle, steps_between
 
 from episodic_curiosity.worlds.maze.compiled import compile_turn
 from episodic_curiosity.worlds.maze.layouts import MazeLayout
@@ -15,6 +14,7 @@ from episodic_curiosity.worlds.maze.rules import Rules
 from episodic_curiosity.worlds.maze.scene import Cell, Side, Sprite
 from episodic_curiosity.worlds.maze.state import NEVER, NO_KEY
 from episodic_curiosity.worlds.maze.tasks import TASKS
+from tests.worlds.maze.game import Game, cells_of, puzzle, steps_between
 
 HALL = "\n".join(["*******", "*    P*", "*     *", "*  G  *", "*     *", "*P    *", "*******"])
 GOAL = (350.0, 350.0)
