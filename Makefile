@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check format lint types bench clean
+.PHONY: demo test check format lint types bench pictures clean
 
 demo: $(READY)  ## what curiosity is, on two CPU cores
 	$(BIN)/python examples/ring.py
@@ -25,8 +25,12 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-bench: $(READY)  ## speed beside the loop per environment
+bench: $(READY)  ## speed of the bonus and of the worlds
 	$(BIN)/python benchmarks/bonus.py
+	$(BIN)/python benchmarks/worlds.py
+
+pictures: $(READY)  ## the pictures of the documentation
+	$(BIN)/python examples/maze_pictures.py docs/images/mazes.png
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
