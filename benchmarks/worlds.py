@@ -42,14 +42,13 @@ def rate(work: Callable[[], object], per_call: int, seconds: float, device: str)
 
 
 def make(task: str, num_envs: int, options: argparse.Namespace) -> MazeWorld:
-    size = tuple(int(number) for number in options.size.split("x"))
     world = MazeWorld(
         task,
         num_envs=num_envs,
         seed=0,
         device=options.device,
         num_levels=options.levels,
-        observation_size=(size[0], size[1]),
+        observation_size=tuple(options.size),
         stagger=True,
     )
     world.reset()
@@ -107,8 +106,8 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
     parser.add_argument("--envs", type=int, help="environments, instead of the usual numbers")
     parser.add_argument("--seconds", type=float, default=3.0, help="per figure")
-    parser.add_argument("--size", default="84x84", help="height x width of a frame")
-    parser.add_argument("--levels", type=int, default=200, help="levels in the pool")
+    parser.add_argument("--size", type=int, nargs=2, default=(84, 84), help="height and width")
+    parser.add_argument("--levels", type=int, help="levels in the pool, instead of 5,000")
     default_device = "cuda" if torch.cuda.is_available() else "cpu"
     parser.add_argument("--device", default=default_device)
     options = parser.parse_args()
@@ -117,7 +116,7 @@ def main() -> None:
         if options.device != "cpu"
         else f"{torch.get_num_threads()} CPU threads"
     )
-    print(f"{machine}, {options.size}, torch {torch.__version__}")
+    print(f"{machine}, {options.size[0]} x {options.size[1]}, torch {torch.__version__}")
     print(f"{'task':<20} {'ready':>8} {'frames/s':>12} {'steps/s':>12}")
     for task in options.tasks:
         ready, frames, steps = measure(task, options)

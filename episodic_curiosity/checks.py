@@ -43,6 +43,24 @@ def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:
         raise ValueError(f"{name} must be a finite number{bound}, got {value!r}")
 
 
+def check_size(name: str, size: Any) -> tuple[int, int]:
+    """Raises unless this is the height and width of a picture; returns it as a tuple."""
+    if not isinstance(size, tuple | list) or len(size) != 2:
+        raise ValueError(f"{name} must be (height, width), got {size!r}")
+    for side in size:
+        check_at_least(f"{name}'s sides", side, 1)
+    return size[0], size[1]
+
+
+def usable_device(device: torch.device | str) -> torch.device:
+    """The device with its index; raises where there is no such thing here."""
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"device {str(device)!r} cannot be used here: {reason}") from None
+
+
 def to_tensor(name: str, value: Any, device: torch.device) -> Tensor:
     """A tensor as it is; a copy of an array on the device, float64 as float32."""
     if isinstance(value, Tensor):

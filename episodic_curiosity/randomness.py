@@ -4,6 +4,8 @@ One environment draws the same numbers by itself, inside a batch of thousands an
 replayed CUDA graph, and there is no generator whose state a checkpoint could forget.
 """
 
+import operator
+
 import torch
 from torch import Tensor
 
@@ -28,6 +30,13 @@ def random_bits(*counters: Tensor | int) -> Tensor:
         bits = mix(word + 0x9E3779B9 & MASK_32) if bits is None else mix(bits ^ mix(word))
     assert bits is not None, "random_bits needs at least one counter"
     return bits
+
+
+def seed_words(seed: int) -> tuple[int, int]:
+    """A seed of up to 63 bits as two counters."""
+    if isinstance(seed, bool) or not 0 <= operator.index(seed) < 1 << 63:
+        raise ValueError(f"seed must be a whole number from 0 to 2**63 - 1, got {seed!r}")
+    return seed & MASK_32, seed >> 32
 
 
 def random_below(limit: Tensor | int, *counters: Tensor | int) -> Tensor:

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from PIL import Image, ImageDraw
 
-from episodic_curiosity.worlds.maze.overhead import Level, draw_overhead
 from episodic_curiosity.worlds.maze.tasks import TASKS
 from episodic_curiosity.worlds.maze.world import MazeWorld
 
@@ -22,19 +21,20 @@ WALKS_ON = torch.tensor([0, 0, 0, 6, 7])  # forward, or forward and turning
 
 def row_of(task: str, seed: int) -> Image.Image:
     """One level from above with the way of its walker, then first-person frames."""
-    world = MazeWorld(
-        task, num_envs=NUM_ENVS, seed=seed, num_levels=50, observation_size=(HEIGHT, WIDTH)
-    )
-    world.reset()
+    options = {"num_envs": NUM_ENVS, "seed": seed, "num_levels": 50}
+    walker = MazeWorld(task, observation_size=(1, 1), **options)  # who need not see much
+    walker.reset()
     generator = torch.Generator().manual_seed(4)
     way = []
     for time in range(300):
         if time % 6 == 0:  # keeps to an action for a while, as a person does
             chosen = torch.randint(len(WALKS_ON), (NUM_ENVS,), generator=generator)
-        world.step(WALKS_ON[chosen])
-        way.append(world.scene().position[0].numpy().copy())
-    above = plan_of(world, task, np.stack(way))
+        step = walker.step(WALKS_ON[chosen])
+        way.append(step.position[0, :2].numpy())
+    above = Image.fromarray(walker.overhead(trajectory=np.stack(way)))
 
+    world = MazeWorld(task, observation_size=(HEIGHT, WIDTH), **options)
+    world.load_state(walker.state())
     frames = look_at_things(world, generator)
     if "fire" in world.spec.action_names:
         for _ in range(3):
@@ -48,25 +48,6 @@ def row_of(task: str, seed: int) -> Image.Image:
     for number, frame in enumerate(frames):
         row.paste(Image.fromarray(frame), ((WIDTH + GAP) * (number + 1), 14))
     return row
-
-
-def plan_of(world: MazeWorld, task: str, way: np.ndarray) -> Image.Image:
-    scene, stage = world.scene(), world._levels.stage
-    level = int(scene.level[0])
-    kinds, places = scene.sprite[0].tolist(), scene.sprite_position[0].tolist()
-    picture = draw_overhead(
-        TASKS[task].theme,
-        Level(
-            stage.cells[level].numpy(),
-            stage.doors[level].numpy(),
-            stage.door_colours[level].numpy() if task == "dense-1" else None,
-            int(scene.open_doors[0]),
-        ),
-        items=[(kind, *place) for kind, place in zip(kinds, places, strict=True) if kind],
-        trajectory=way,
-        agent=(*scene.position[0].tolist(), float(scene.yaw[0])),
-    )
-    return Image.fromarray(picture)
 
 
 def look_at_things(world: MazeWorld, generator: torch.Generator) -> list[np.ndarray]:

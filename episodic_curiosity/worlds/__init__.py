@@ -60,8 +60,8 @@ class World(Protocol):
 
     spec: WorldSpec
 
-    def reset(self) -> Step:
-        """Begins a new episode everywhere."""
+    def reset(self, seed: int | None = None) -> Step:
+        """Begins a new episode everywhere; a seed begins the whole series of them anew."""
 
     def step(self, actions: Tensor) -> Step:
         """Acts once everywhere: (N,) int64 actions, or (N, *action_shape) float32."""

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from episodic_curiosity.randomness import random_below, random_bits
+from episodic_curiosity.checks import first_difference
+from episodic_curiosity.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds import Step, World
 
 BLACK = 0  # what is shown: BLACK, an image's number counted from 1, or the seed of a noise
@@ -89,14 +90,18 @@ class Television:
                     images = torch.cat((black, _resize(shown, size))).to(inner.device)
                     self._images[size] = images  # (1 + k, 3, q, r)
         numbers = torch.arange(inner.num_envs, device=inner.device)
-        self._key = random_bits(numbers, seed & 0xFFFFFFFF, seed >> 32, STREAM)
+        self._key = random_bits(numbers, *seed_words(seed), STREAM)
         self._changes = torch.zeros_like(numbers)
         self._shown = torch.zeros_like(numbers)
 
-    def reset(self) -> Step:
+    def reset(self, seed: int | None = None) -> Step:
         """Begins a new episode everywhere, with a black screen."""
+        step = self.world.reset(seed)
+        if seed is not None:
+            numbers = torch.arange(self.spec.num_envs, device=self.spec.device)
+            self._key.copy_(random_bits(numbers, *seed_words(seed), STREAM))
+            self._changes.zero_()
         self._shown.fill_(BLACK)
-        step = self.world.reset()
         observation, view = self._paint_both(step.observation, step.view, self._shown)
         return step._replace(observation=observation, view=view)
 
@@ -128,9 +133,14 @@ class Television:
     def redraw(self, snapshots: Tensor) -> Tensor:
         """The views of snapshots, television included."""
         snapshots = snapshots.to(self.spec.device)
+        if snapshots.dim() != 2 or snapshots.shape[1] <= SHOWN_BYTES:
+            raise ValueError(f"snapshots are (rows, bytes), got {tuple(snapshots.shape)}")
+        frames = self._restorable().redraw(snapshots[:, :-SHOWN_BYTES])
         shown = snapshots[:, -SHOWN_BYTES:].clone(memory_format=torch.contiguous_format)
         shown = shown.view(torch.int64).squeeze(1)
-        return self._paint(self._restorable().redraw(snapshots[:, :-SHOWN_BYTES]), shown)
+        if self._images:  # a number from elsewhere shows some picture, not another's memory
+            shown = shown.clamp(0, self._programme.num_images)
+        return self._paint(frames, shown)
 
     def state(self) -> dict[str, Tensor]:
         """The world's state and the television's."""
@@ -140,13 +150,17 @@ class Television:
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continues where a world of the same task and size was."""
-        rest = dict(state)
-        own = (("key", self._key), ("changes", self._changes), ("shown", self._shown))
-        for name, field in own:
-            if f"television.{name}" not in rest:
-                raise ValueError(f"the state has no television.{name}")
-            field.copy_(rest.pop(f"television.{name}"))
-        self._restorable().load_state(rest)
+        own = {
+            "television.key": self._key,
+            "television.changes": self._changes,
+            "television.shown": self._shown,
+        }
+        saved = {name: field for name, field in state.items() if name in own}
+        if difference := first_difference(saved, own):
+            raise ValueError(f"this is no state of {self.spec.task}: it {difference}")
+        self._restorable().load_state({k: v for k, v in state.items() if k not in own})
+        for name, field in own.items():
+            field.copy_(saved[name])
 
     def _something_new(self) -> Tensor:
         if self._programme.num_images:
@@ -233,6 +247,8 @@ def _read_pictures(folder: Path, count: int) -> Tensor:
         from PIL import Image
     except ImportError as missing:
         raise ImportError("showing pictures of your own needs Pillow") from missing
+    if not folder.is_dir():
+        raise ValueError(f"pictures must be a folder of images, got {str(folder)!r}")
     files = sorted(file for file in folder.iterdir() if file.suffix.lower() in PICTURE_FILES)
     if len(files) < count:
         raise ValueError(f"{folder} has {len(files)} pictures and {count} are to be shown")

@@ -139,6 +139,16 @@ class WorldConformance:
         a, b = self.make(seed=7).reset(), self.make(seed=8).reset()
         assert not torch.equal(a.view, b.view)
 
+    def test_a_seed_begins_the_series_anew(self, world: World):
+        if not self.deterministic:
+            pytest.skip("this world's simulator is not deterministic")
+        world.reset()
+        play(world, actions_for(world, 3))
+        expected = [world.reset(seed=3), world.reset()]
+        fresh = self.make(seed=3)
+        for a, b in zip(expected, [fresh.reset(), fresh.reset()], strict=True):
+            assert_equal(a, b)
+
     def test_environments_differ(self, world: World):
         view = world.reset().view
         assert not torch.equal(view[0], view[1])

@@ -30,7 +30,7 @@ class Grey:
         )
         self.clock = 0
 
-    def reset(self) -> Step:
+    def reset(self, seed: int | None = None) -> Step:  # noqa: ARG002, every grey is alike
         self.clock = 0
         return self._emit(first=True)
 

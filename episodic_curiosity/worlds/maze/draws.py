@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-MASK_32 = 0xFFFFFFFF
+from episodic_curiosity.randomness import MASK_32
 
 
 def mix(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:

@@ -5,7 +5,7 @@ SHADE_PER_UNIT, SHADE_MIN = 0.00012, 0.75  # things grow a little darker with de
 
 DECAL_UNITS = 32.0
 SLAB_LOW, SLAB_HIGH = 0.49, 0.51  # where a slab begins and ends across its cell
-SLAB_OPEN_EDGE = 0.94  # of a cell: where an open slab's last bit begins
+SLAB_OPEN_EDGE = 0.93  # of a cell: where an open slab's last bit begins
 FENCE_WIDTH, FENCE_HEIGHT = 98.0, 100.0
 MAX_LAYERS = (
     3  # a column shows the nearest billboards and fences; more matter once in 100 frames

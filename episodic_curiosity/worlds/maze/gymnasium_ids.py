@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.worlds import Step, World, make_world
+from episodic_curiosity.worlds import Step, make_world
 
 Array = NDArray[Any]
 IDS = {
@@ -59,8 +59,8 @@ class MazeVectorEnv(VectorEnv[Array, Array, Array]):
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"render_mode can be 'rgb_array' or None, got {render_mode!r}")
         self.num_envs, self.render_mode = num_envs, render_mode
-        self._task, self._options = task, options
-        self._world = self._make(int(self.np_random.integers(1 << 63)))
+        seed = int(self.np_random.integers(1 << 63))
+        self._world = make_world(task, num_envs=num_envs, seed=seed, **options)
         channels, height, width = self._world.spec.observation_shape
         self.single_observation_space = spaces.Box(0, 255, (height, width, channels), np.uint8)
         self.single_action_space = spaces.Discrete(self._world.spec.num_actions)
@@ -72,16 +72,18 @@ class MazeVectorEnv(VectorEnv[Array, Array, Array]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
         """Begins a new episode everywhere; a seed begins the whole series anew."""
-        super().reset(seed=seed, options=options)
-        if seed is not None:
-            self._world.close()
-            self._world = self._make(seed)
-        step = self._world.reset()
+        if options:
+            raise ValueError(f"reset takes no options, got {', '.join(options)}")
+        super().reset(seed=seed)
+        step = self._world.reset(seed)
         return self._observation(step.observation), self._info(step)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Acts once everywhere; an episode that ends begins again in the same step."""
-        chosen = torch.as_tensor(np.asarray(actions), device=self._world.spec.device)
+        actions = np.asarray(actions)
+        if not np.issubdtype(actions.dtype, np.integer):
+            raise ValueError(f"actions must be whole numbers, got {actions.dtype}")
+        chosen = torch.as_tensor(actions.astype(np.int64), device=self._world.spec.device)
         step = self._world.step(chosen)
         return (
             self._observation(step.observation),
@@ -98,9 +100,6 @@ class MazeVectorEnv(VectorEnv[Array, Array, Array]):
     def close_extras(self, **_: Any) -> None:
         """Closes the world."""
         self._world.close()
-
-    def _make(self, seed: int) -> World:
-        return make_world(self._task, num_envs=self.num_envs, seed=seed, **self._options)
 
     def _observation(self, frames: Tensor) -> Array:
         self._newest = _height_width_channels(frames)

@@ -13,11 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from episodic_curiosity.checks import check_at_least, check_type
 from episodic_curiosity.worlds.maze.draws import random_below, random_bits, random_unit
 from episodic_curiosity.worlds.maze.scene import Cell
 from episodic_curiosity.worlds.maze.simplify import without_bends, without_dead_ends
 
 MAX_CELLS = 2**15 - 1  # a cell index is an int16
+MAX_SIDE = 63  # larger mazes take longer to draw than anybody would wait
 LONGEST_PATH = 254  # longer paths are given as this long: a length is a uint8
 
 Keys = NDArray[np.uint32]  # (B,) what a maze's random numbers depend on
@@ -58,14 +60,19 @@ class MazeLayout:
     min_goal_distance: int = 0  # cells on the shortest path from a spawn to its goal
 
     def __post_init__(self) -> None:
-        for name in ("height", "width", "room_min", "room_max"):
-            if getattr(self, name) < 1 or getattr(self, name) % 2 == 0:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)}; it must be odd and positive."
-                )
         for name in ("max_rooms", "retries", "spawns_per_room", "goals_per_room"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+            check_at_least(f"a maze's {name}", getattr(self, name), 1)
+        check_at_least("min_goal_distance", self.min_goal_distance, 0)
+        check_type("doors", self.doors, bool)
+        for name in ("height", "width", "room_min", "room_max"):
+            check_at_least(f"a maze's {name}", getattr(self, name), 1)
+            if getattr(self, name) % 2 == 0:
+                raise ValueError(f"a maze's {name} must be odd, got {getattr(self, name)}")
+        if max(self.height, self.width) > MAX_SIDE:
+            raise ValueError(
+                f"a maze has at most {MAX_SIDE} x {MAX_SIDE} cells, got {self.height} x "
+                f"{self.width}"
+            )
         inner_height, inner_width = self.height - 2, self.width - 2
         if self.room_min > self.room_max:
             raise ValueError(
@@ -75,10 +82,6 @@ class MazeLayout:
             raise ValueError(
                 f"A room of {self.room_max} x {self.room_max} cells does not fit inside the "
                 f"walls of a maze of {self.height} x {self.width}."
-            )
-        if self.height * self.width > MAX_CELLS:
-            raise ValueError(
-                f"A maze of {self.height} x {self.width} has more than {MAX_CELLS} cells."
             )
         if self.spawns_per_room >= self.room_min**2:
             raise ValueError(

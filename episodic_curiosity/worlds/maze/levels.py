@@ -10,15 +10,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from episodic_curiosity.checks import check_at_least
 from episodic_curiosity.worlds import Split
 from episodic_curiosity.worlds.maze.body import Ground, make_ground
 from episodic_curiosity.worlds.maze.layouts import MazeLayout
+from episodic_curiosity.worlds.maze.paths import UNREACHABLE
 from episodic_curiosity.worlds.maze.pool import LevelPool, make_pool, pool_from_text, room_pool
 from episodic_curiosity.worlds.maze.puzzles import PuzzleLayout
 from episodic_curiosity.worlds.maze.scene import Stage
 from episodic_curiosity.worlds.maze.tasks import MazeTask
 
-UNREACHABLE = 255
 NUM_LEVELS: dict[Split, int] = {
     "r-network": 5000,
     "train": 5000,
@@ -63,6 +64,7 @@ def find_pool(
     if task.layout is None:
         return room_pool()
     count = NUM_LEVELS[split] if num_levels is None else num_levels
+    check_at_least("num_levels", count, 1)
     return _drawn_pool(task.layout, count, level_seed, split)
 
 

@@ -4,12 +4,12 @@ Shapes: H x W cells, p pixels a cell, T places of a trajectory, M places in memo
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from episodic_curiosity.worlds.maze.scene import Cell, Sprite, Theme
+from episodic_curiosity.worlds.maze.scene import Cell, DoorStyle, Scene, Sprite, Stage, Theme
 from episodic_curiosity.worlds.maze.textures import COLOURS
 
 Picture = NDArray[np.uint8]
@@ -143,3 +143,19 @@ class _Canvas:
         for size, colour in ((0.5, (255, 255, 255)), (0.4, AGENT_COLOUR)):
             inside = (ahead > -size * 0.5) & (ahead + 2 * aside < size)
             self.pixels[inside] = colour
+
+
+def overhead_of(theme: Theme, stage: Stage, scene: Scene, row: int, **marks: Any) -> Picture:
+    """The level of one row of a scene, with its things and its agent."""
+    level = int(scene.level[row])
+    kinds, places = scene.sprite[row].tolist(), scene.sprite_position[row].tolist()
+    fenced = theme.door_style == DoorStyle.FENCE
+    plan = Level(
+        stage.cells[level].cpu().numpy(),
+        stage.doors[level].cpu().numpy(),
+        stage.door_colours[level].cpu().numpy() if fenced else None,
+        int(scene.open_doors[row]),
+    )
+    items = [(kind, *place) for kind, place in zip(kinds, places, strict=True) if kind]
+    agent = (*scene.position[row].tolist(), float(scene.yaw[row]))
+    return draw_overhead(theme, plan, **{"items": items, "agent": agent, **marks})

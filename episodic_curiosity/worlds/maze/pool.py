@@ -31,7 +31,7 @@ from episodic_curiosity.worlds.maze.paths import (
 )
 from episodic_curiosity.worlds.maze.puzzles import PuzzleLayout, draw_puzzles
 from episodic_curiosity.worlds.maze.scene import NO_DOOR, Cell, Theme
-from episodic_curiosity.worlds.maze.text import from_text
+from episodic_curiosity.worlds.maze.text import check_doors, from_text
 
 NUM_STARTS = 16  # R, where there are doors
 CHUNK = 512  # levels made at a time, so that arrays stay in the cache
@@ -96,6 +96,7 @@ def pool_from_text(
         raise ValueError("The level has no 'G'; the goal needs a place.")
     cells, goals, spawns = mazes.cells, _places(mazes.goal), _places(mazes.spawn)
     if doors:
+        check_doors(cells[0])
         goals = goals.T  # (G, 1)
         cells = np.repeat(cells, len(goals), axis=0)
         spawns = np.repeat(spawns, len(goals), axis=0)
@@ -104,10 +105,8 @@ def pool_from_text(
     goals, distance = _usable_goals(cells, goals, spawns, min_goal_distance)
     kept = goals[:, 0] >= 0
     if not kept.any():
-        raise ValueError(
-            f"No 'G' of the level can be reached from a 'P' that is {min_goal_distance} cells "
-            "or more away."
-        )
+        away = f" that is {min_goal_distance} cells or more away" if min_goal_distance else ""
+        raise ValueError(f"No 'G' of the level can be reached from a 'P'{away}.")
     keys = random_bits(seed, np.arange(kept.sum()))
     plans = Plans(keys, cells[kept], goals[kept], spawns[kept], distance[kept])
     return _furnished(plans, min_goal_distance, doors)

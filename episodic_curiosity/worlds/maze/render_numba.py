@@ -5,9 +5,9 @@ order of the torch code, so that the two agree to the last bit almost everywhere
 """
 
 import hashlib
-import inspect
 import math
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +19,7 @@ from torch import Tensor
 from episodic_curiosity.worlds.maze import camera as lens
 from episodic_curiosity.worlds.maze import (
     effects,
-    layers_numba,
-    shine_numba,
     textures,
-    walk_numba,
 )
 from episodic_curiosity.worlds.maze import level_map as maps
 from episodic_curiosity.worlds.maze.camera import Camera
@@ -141,11 +138,11 @@ def _arrays(fields: Any) -> Any:
 def source_stamp() -> NDArray[np.void]:
     """Nothing, of a type that names all sources of the kernel.
 
-    Numba's cache looks for changes in the file of `_render` alone, but every number and
-    function below is frozen into it; a new type makes it compile anew.
+    Numba's cache looks for changes in the file of `_render` alone, but the numbers and
+    functions of this whole folder are frozen into it; a new type makes it compile anew.
     """
-    modules = (lens, effects, textures, maps, walk_numba, layers_numba, shine_numba)
-    digest = hashlib.sha256("".join(map(inspect.getsource, modules)).encode()).hexdigest()
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     return np.empty(0, [(f"sources_{digest[:16]}", np.uint8)])
 
 

@@ -8,7 +8,13 @@ import math
 import torch
 from torch import Tensor
 
-from episodic_curiosity.worlds.maze.scene import NUM_MARKS, Scene
+from episodic_curiosity.worlds.maze.scene import (
+    NUM_FLOOR_LOOKS,
+    NUM_MARKS,
+    NUM_WALL_LOOKS,
+    Scene,
+    Sprite,
+)
 
 # How a field is stored where its own type would waste room: levels are fewer than 2**31, and
 # things stand on whole units.
@@ -31,6 +37,7 @@ FIELDS: dict[str, tuple[torch.dtype, tuple[int, ...]]] = {
     "mark_age": (torch.float32, (NUM_MARKS,)),
     "spawn_age": (torch.float32, ()),
 }
+assert tuple(FIELDS) == Scene._fields
 
 
 def pack(scene: Scene) -> Tensor:
@@ -44,6 +51,12 @@ def pack(scene: Scene) -> Tensor:
 
 def unpack(rows: Tensor, num_sprites: int) -> Scene:
     """The scene that was packed; rows may come from any number of packings."""
+    size = num_bytes(num_sprites)
+    if rows.dtype != torch.uint8 or rows.dim() != 2 or rows.shape[1] != size:
+        raise ValueError(
+            f"snapshots of this world are (rows, {size}) of dtype uint8, "
+            f"got {tuple(rows.shape)} of {rows.dtype}"
+        )
     fields, start = {}, 0
     for name, (dtype, dims) in FIELDS.items():
         shape = [num_sprites if size == B else size for size in dims]
@@ -52,6 +65,29 @@ def unpack(rows: Tensor, num_sprites: int) -> Scene:
         column = rows[:, start : start + count].clone(memory_format=CONTIGUOUS).view(stored)
         fields[name] = column.reshape(len(rows), *shape).to(dtype)
         start += count
-    if start != rows.shape[1]:
-        raise ValueError(f"a snapshot of this world has {start} bytes, got {rows.shape[1]}")
     return Scene(**fields)
+
+
+def num_bytes(num_sprites: int) -> int:
+    """Of one row."""
+    return sum(
+        STORED.get(name, dtype).itemsize
+        * math.prod(num_sprites if size == B else size for size in dims)
+        for name, (dtype, dims) in FIELDS.items()
+    )
+
+
+def within_bounds(scene: Scene, num_levels: int) -> tuple[Scene, Tensor]:
+    """A scene that names nothing that is not there, and whether it did before: () bool."""
+    limits = {
+        "level": num_levels,
+        "wall_look": NUM_WALL_LOOKS,
+        "floor_look": NUM_FLOOR_LOOKS,
+        "sprite": len(Sprite),
+    }
+    fields = {name: getattr(scene, name) for name in limits}
+    bad = [((field < 0) | (field >= limits[name])).any() for name, field in fields.items()]
+    is_bad = torch.stack([*bad, ~scene.position.isfinite().all()]).any()
+    clamped = {name: field.clamp(0, limits[name] - 1) for name, field in fields.items()}
+    position = scene.position.nan_to_num(0.0, 0.0, 0.0)
+    return scene._replace(**clamped, position=position), is_bad

@@ -94,7 +94,7 @@ def choose(where: Tensor, new: MazeState, old: MazeState) -> MazeState:
 
 def scene_of(state: MazeState) -> Scene:
     """What the picture of each row depends on."""
-    time = state.clock * STEP_SECONDS
+    time = state.clock.to(torch.float32) * STEP_SECONDS
     return Scene(
         level=state.level,
         position=state.position,
@@ -108,5 +108,5 @@ def scene_of(state: MazeState) -> Scene:
         mark_position=state.mark_position,
         mark_side=state.mark_side,
         mark_age=time[:, None] - state.mark_time,
-        spawn_age=(state.clock - state.spawned_at) * STEP_SECONDS,
+        spawn_age=(state.clock - state.spawned_at).to(torch.float32) * STEP_SECONDS,
     )

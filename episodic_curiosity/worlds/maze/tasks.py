@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from episodic_curiosity.checks import check_at_least, check_number, check_type
 from episodic_curiosity.worlds.maze.body import SLAB
 from episodic_curiosity.worlds.maze.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.pool import ROOM_THEME
@@ -101,6 +102,15 @@ LAYOUT_OPTIONS = {
     "min_goal_distance": ("min_goal_distance",),
     "doors": ("doors",),
 }
+# ... what MazeWorld takes itself, and what it hands on to the task.
+WORLD_OPTIONS = (
+    "observation_size",
+    "view_size",
+    "num_levels",
+    "level_seed",
+    "layout",
+    "stagger",
+)
 TASK_OPTIONS = ("episode_steps", "actions", "idle", "reward_scale")
 
 
@@ -132,18 +142,16 @@ def change_task(task: MazeTask, options: Mapping[str, Any]) -> MazeTask:
                 raise ValueError(f"{option} wants {len(fields)} numbers or one, got {value!r}")
             layout_changes |= zip(fields, values, strict=True)
         else:
-            choices = ", ".join((*TASK_OPTIONS, *LAYOUT_OPTIONS))
-            raise ValueError(
-                f"mazes have no option {option!r}; besides the common ones: {choices}"
-            )
+            choices = ", ".join((*WORLD_OPTIONS, *TASK_OPTIONS, *LAYOUT_OPTIONS))
+            raise ValueError(f"mazes have no option {option!r}; there are {choices}")
     if layout_changes:
         if not isinstance(task.layout, MazeLayout):
-            raise ValueError(
-                f"{', '.join(layout_changes)}: only tasks with a goal can change it"
-            )
+            given = ", ".join(option for option in options if option in LAYOUT_OPTIONS)
+            raise ValueError(f"only the tasks with a goal have the options {given}")
         task_changes["layout"] = dataclasses.replace(task.layout, **layout_changes)
     task = dataclasses.replace(task, **task_changes)
-    if task.episode_steps < 1:
-        raise ValueError(f"an episode has at least one step, got {task.episode_steps}")
+    check_at_least("episode_steps", task.episode_steps, 1)
+    check_number("reward_scale", task.reward_scale)
+    check_type("idle", task.idle, bool)
     find_actions(task.actions)
     return task

@@ -6,7 +6,8 @@ north-south passage, `I` a door across an east-west passage.
 
 import numpy as np
 
-from episodic_curiosity.worlds.maze.layouts import MAX_CELLS, Bools, Mazes
+from episodic_curiosity.checks import check_type
+from episodic_curiosity.worlds.maze.layouts import MAX_CELLS, Bools, Bytes, Mazes
 from episodic_curiosity.worlds.maze.scene import Cell
 
 CHARACTERS = {"*": Cell.WALL, "H": Cell.DOOR_H, "I": Cell.DOOR_I}
@@ -26,7 +27,8 @@ def to_text(mazes: Mazes, index: int = 0) -> str:
 
 def from_text(text: str) -> Mazes:
     """A batch of one maze; floor in blocks of 2 x 2 cells or more gets the room look."""
-    lines = text.strip("\n").split("\n")
+    check_type("layout", text, str)
+    lines = text.strip("\r\n").splitlines() or [""]
     height, width = len(lines), len(lines[0])
     for number, line in enumerate(lines, 1):
         if len(line) != width:
@@ -55,6 +57,23 @@ def from_text(text: str) -> Mazes:
     for character, cell in CHARACTERS.items():
         cells[characters == character] = cell
     return Mazes(cells[None].astype(np.uint8), characters[None] == "P", characters[None] == "G")
+
+
+def check_doors(cells: Bytes) -> None:
+    """Raises where a door of an (H, W) level has no walls at its ends.
+
+    Its slab fills the cell from wall to wall: a body is to meet it from that cell alone.
+    """
+    for kind, ends, sides in (
+        (Cell.DOOR_H, ((0, -1), (0, 1)), "west and east"),
+        (Cell.DOOR_I, ((-1, 0), (1, 0)), "north and south"),
+    ):
+        for y, x in np.argwhere(cells == kind):
+            if any(cells[y + up, x + right] != Cell.WALL for up, right in ends):
+                raise ValueError(
+                    f"Line {len(cells) - y}, column {x + 1} of the level is a door; "
+                    f"it needs a wall '*' to its {sides}."
+                )
 
 
 def _in_blocks(floor: Bools) -> Bools:

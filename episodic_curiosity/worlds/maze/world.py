@@ -3,17 +3,26 @@
 Shapes: N environments, A actions.
 """
 
-import operator
+import hashlib
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from episodic_curiosity.randomness import random_below, random_bits
+from episodic_curiosity.checks import (
+    check_at_least,
+    check_size,
+    check_type,
+    first_difference,
+    usable_device,
+)
+from episodic_curiosity.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
 from episodic_curiosity.worlds.maze import snapshot
 from episodic_curiosity.worlds.maze.compiled import Turn, compile_turn
 from episodic_curiosity.worlds.maze.levels import find_pool, make_levels
+from episodic_curiosity.worlds.maze.overhead import Picture, overhead_of
 from episodic_curiosity.worlds.maze.render import Renderer
 from episodic_curiosity.worlds.maze.rules import Outcome, Purpose, Rules
 from episodic_curiosity.worlds.maze.scene import Cell, Scene
@@ -25,8 +34,8 @@ from episodic_curiosity.worlds.maze.tasks import (
     find_task,
 )
 
+LAYOUT_DECIDES = {"maze_size", "rooms", "room_size"}
 ORIGIN_HEIGHT = 24.125  # of a body's origin above the floor
-MASK_32 = 0xFFFFFFFF
 
 
 class MazeWorld:
@@ -55,12 +64,14 @@ class MazeWorld:
         """
         if split not in SPLITS:
             raise ValueError(f"there is no split {split!r}; choose one of {', '.join(SPLITS)}")
-        if operator.index(num_envs) < 1:
-            raise ValueError(f"num_envs must be at least 1, got {num_envs}")
-        if not 0 <= operator.index(seed) < 1 << 63:
-            raise ValueError(f"a seed is a whole number from 0 to 2**63 - 1, got {seed}")
+        check_at_least("num_envs", num_envs, 1)
+        check_at_least("level_seed", level_seed, 0)
+        observation_size = check_size("observation_size", observation_size)
+        view_size = check_size("view_size", view_size or observation_size)
+        if layout is not None and (clash := sorted(LAYOUT_DECIDES & changes.keys())):
+            raise ValueError(f"a layout of one's own already decides {', '.join(clash)}")
         self._task = change_task(find_task(task), changes)
-        self._device = torch.device(device)
+        self._device = usable_device(device)
         self._stagger = stagger
         names = self._task.action_names
         commands = [COMMANDS[name] for name in names]
@@ -82,15 +93,16 @@ class MazeWorld:
         self._turn: Turn = self._rules.turn if on_cpu else compile_turn(self._rules)
         self._draw_observation = self._renderer(observation_size)
         self._draw_view = self._draw_observation
-        if view_size not in (None, observation_size):
+        if view_size != observation_size:
             self._draw_view = self._renderer(view_size)
         self._height = torch.full(
             (num_envs, 1), self._task.floor + ORIGIN_HEIGHT, device=self._device
         )
-        numbers = torch.arange(num_envs, device=self._device)
-        key = random_bits(numbers, seed & MASK_32, seed >> 32)
-        self._state = blank_state(key, self._rules.num_sprites)
+        self._state = self._unborn(num_envs, seed)
         self._begun = False
+        drawn = (self._task, layout, self._levels.num_levels, level_seed, split)
+        digest = hashlib.sha256(repr(drawn).encode()).digest()
+        self._identity = torch.tensor(int.from_bytes(digest[:7], "big"))
         self._out_of_range = torch.zeros((), dtype=torch.bool, device=self._device)
         self.spec = WorldSpec(
             task=f"maze/{task}",
@@ -98,7 +110,7 @@ class MazeWorld:
             device=self._device,
             observation_shape=(3, *observation_size),
             observation_dtype=torch.uint8,
-            view_shape=(3, *(view_size or observation_size)),
+            view_shape=(3, *view_size),
             view_dtype=torch.uint8,
             num_actions=len(names),
             action_names=names,
@@ -109,8 +121,10 @@ class MazeWorld:
             oracle_cell=ORACLE_CELL,
         )
 
-    def reset(self) -> Step:
-        """Begins a new episode everywhere."""
+    def reset(self, seed: int | None = None) -> Step:
+        """Begins a new episode everywhere; a seed begins the whole series of them anew."""
+        if seed is not None:
+            self._keep(self._unborn(self.spec.num_envs, seed))
         state = self._rules.new_episode(self._state)
         if self._stagger:
             phase = random_below(self._task.episode_steps, state.key, Purpose.PHASE)
@@ -122,8 +136,7 @@ class MazeWorld:
 
     def step(self, actions: Tensor) -> Step:
         """Acts once everywhere; the final_... fields are None while no episode ends."""
-        if not self._begun:
-            raise RuntimeError("call reset() before the first step()")
+        self._check_begun()
         actions = self._checked(actions)
         outcome, last, state = self._turn(
             self._state, self._commands[:, actions], self._fires[actions]
@@ -144,18 +157,24 @@ class MazeWorld:
 
     def observe(self) -> Step:
         """What there is to see now, without acting."""
+        self._check_begun()
         nothing = torch.zeros_like(self._state.yaw)
         no = nothing.bool()
         return self._emit(Outcome(nothing, no, no.clone()), no.clone())
 
     def place(self, position: Tensor, yaw: Tensor) -> Step:
         """Puts bodies at (N, 2) or (N, 3) positions, at rest, looking along (N,) degrees."""
+        self._check_begun()
         count = self.spec.num_envs
+        for name, value in (("position", position), ("yaw", yaw)):
+            check_type(name, value, Tensor)
         if position.shape not in ((count, 2), (count, 3)) or yaw.shape != (count,):
             raise ValueError(
-                f"place wants positions of shape ({count}, 2) and yaws of shape ({count},), "
-                f"got {tuple(position.shape)} and {tuple(yaw.shape)}"
+                f"place wants positions of ({count}, 2) or ({count}, 3) and yaws of shape "
+                f"({count},), got {tuple(position.shape)} and {tuple(yaw.shape)}"
             )
+        if not yaw.isfinite().all():
+            raise ValueError("place wants finite yaws, got NaN or infinity")
         position = position[:, :2].to(self._device, torch.float32)
         outside = ~self._on_floor(position)
         if outside.any():
@@ -170,8 +189,13 @@ class MazeWorld:
         return self.observe()
 
     def scene(self) -> Scene:
-        """What the present pictures depend on."""
+        """What the present pictures depend on; the next step changes these tensors in place."""
+        self._check_begun()
         return scene_of(self._state)
+
+    def overhead(self, env: int = 0, **marks: Any) -> Picture:
+        """One environment's level from above, (H, W, 3) bytes; marks as in draw_overhead."""
+        return overhead_of(self._task.theme, self._levels.stage, self.scene(), env, **marks)
 
     def snapshot(self) -> Tensor:
         """The present views as (N, at most 256) bytes, for `redraw`."""
@@ -179,49 +203,55 @@ class MazeWorld:
 
     def redraw(self, snapshots: Tensor) -> Tensor:
         """The views of any number of snapshots, exactly as they were drawn then."""
+        check_type("snapshots", snapshots, Tensor)
         num_sprites = self._state.sprite.shape[1]
         scene = snapshot.unpack(snapshots.to(self._device), num_sprites)
-        if self._device.type == "cpu":
-            return self._draw_view.draw(scene)
-        # A GPU's kernels are compiled for batches of N: draw in such batches, repeating a row.
-        size, count = self.spec.num_envs, len(snapshots)
-        frames = []
-        for start in range(0, count, size):
-            rows = torch.arange(start, start + size, device=self._device).clamp(max=count - 1)
-            batch = Scene(*(field[rows] for field in scene))
-            frames.append(self._draw_view.draw(batch))
-        return torch.cat(frames)[:count]
+        scene, is_bad = snapshot.within_bounds(scene, self._levels.num_levels)
+        if self._device.type == "cpu" and is_bad:
+            raise ValueError("a snapshot is not of this world: it names what is not there")
+        self._out_of_range |= is_bad
+        return self._draw_view.draw(scene)
 
     def state(self) -> dict[str, Tensor]:
         """A copy of everything; `load_state` continues from it bit for bit."""
+        self._check_begun()
         self.check()
-        return {name: field.clone() for name, field in self._state._asdict().items()}
+        fields = {name: field.clone() for name, field in self._state._asdict().items()}
+        return fields | {"identity": self._identity.clone()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Continues where a world of the same task, options and size was."""
-        if state.keys() != set(MazeState._fields):
-            wrong = sorted(state.keys() ^ set(MazeState._fields))
-            raise ValueError(
-                f"this is no state of a maze world: {', '.join(wrong)} do not match"
-            )
-        for name, field in self._state._asdict().items():
-            if state[name].shape != field.shape:
-                raise ValueError(
-                    f"the state's {name} has shape {tuple(state[name].shape)}, "
-                    f"this world's {tuple(field.shape)}"
-                )
-        self._keep(MazeState(**state))
+        wanted = self._state._asdict() | {"identity": self._identity}
+        if difference := first_difference(state, wanted):
+            raise ValueError(f"this is no state of {self.spec.task}: it {difference}")
+        if int(state["identity"]) != int(self._identity):
+            raise ValueError("the state is of a world with another task, options or levels")
+        fields = {name: field for name, field in state.items() if name != "identity"}
+        self._keep(MazeState(**fields))
         self._begun = True
 
     def check(self) -> None:
-        """Raises if an action since the last check was out of range; waits for the GPU."""
+        """Raises if something since the last check was out of range; waits for the GPU."""
         if bool(self._out_of_range):
             self._out_of_range.zero_()
-            raise ValueError(f"an action was not one of 0 .. {self.spec.num_actions - 1}")
+            raise ValueError(
+                f"an action was not one of 0 .. {self.spec.num_actions - 1}, or a snapshot was "
+                "not of this world"
+            )
 
     def close(self) -> None:
         """Nothing is held that must be given back; late errors of a GPU world are raised."""
         self.check()
+
+    def _unborn(self, num_envs: int, seed: int) -> MazeState:
+        """The state before the first episode of a series."""
+        numbers = torch.arange(num_envs, device=self._device)
+        key = random_bits(numbers, *seed_words(seed))
+        return blank_state(key, self._rules.num_sprites)
+
+    def _check_begun(self) -> None:
+        if not self._begun:
+            raise RuntimeError("call reset() first: no episode has begun")
 
     def _renderer(self, size: tuple[int, int]) -> Renderer:
         height, width = size
@@ -240,12 +270,14 @@ class MazeWorld:
     def _checked(self, actions: Tensor) -> Tensor:
         """Valid indices; on a GPU a bad one is noted and raised by the next `check`."""
         wanted, count = (self.spec.num_envs,), self.spec.num_actions
+        if not isinstance(actions, Tensor):
+            raise ValueError(f"actions must be a tensor, got {type(actions).__name__}")
         if actions.shape != wanted or actions.dtype not in (torch.int64, torch.int32):
             raise ValueError(
-                f"actions must be integers of shape {wanted}, got {actions.dtype} of shape "
-                f"{tuple(actions.shape)}"
+                f"actions must be an int64 or int32 tensor of shape {wanted}, "
+                f"got {actions.dtype} of shape {tuple(actions.shape)}"
             )
-        if actions.device.type != self._device.type:
+        if actions.device != self._device:
             raise ValueError(f"actions must be on {self._device}, got {actions.device}")
         outside = (actions < 0) | (actions >= count)
         if self._device.type == "cpu":

@@ -322,18 +322,21 @@ def test_mazes_are_simplified_as_in_deepmind_lab():
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ({"height": 16}, "height is 16; it must be odd"),
-        ({"width": -3}, "width is -3"),
-        ({"room_min": 2}, "room_min is 2; it must be odd"),
+        ({"height": 16}, "height must be odd, got 16"),
+        ({"width": -3}, "width must be a whole number of at least 1, got -3"),
+        ({"room_min": 2}, "room_min must be odd, got 2"),
         ({"room_min": 5}, "room_min 5 is larger than room_max 3"),
         ({"height": 7, "room_max": 7}, "7 x 7 cells does not fit"),
-        ({"max_rooms": 0}, "max_rooms is 0"),
-        ({"retries": 0}, "retries is 0"),
+        ({"max_rooms": 0}, "max_rooms must be a whole number of at least 1, got 0"),
+        ({"retries": 0}, "retries must be a whole number of at least 1, got 0"),
         ({"spawns_per_room": 9}, "9 spawns leave no cell for a goal"),
         ({"height": 5, "width": 5, "min_goal_distance": 10}, "it can be at most 8"),
-        ({"height": 201, "width": 201}, "more than 32767 cells"),
+        ({"height": 65}, "a maze has at most 63 x 63 cells, got 65 x 17"),
+        ({"min_goal_distance": -1}, "min_goal_distance must be a whole number .* got -1"),
+        ({"max_rooms": 2.5}, r"max_rooms must be a whole number .* got 2\.5"),
+        ({"doors": "x"}, "doors must be a bool, got str"),
     ],
 )
 def test_an_impossible_layout_is_refused(request_: dict[str, int], message: str):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         MazeLayout(**request_)

@@ -28,7 +28,7 @@ TWO_WAYS = """
 *P I   G*
 *H*** ***
 *   * * *
-*** H   *
+*** I   *
 ***P*****
 *********
 """  # from G to the upper P: straight on, or a long way round
@@ -264,6 +264,20 @@ def test_a_level_of_ones_own():
     far = pool_from_text(text, doors=True, min_goal_distance=8)
     assert far.goals.tolist() == [[52]]
     assert set(far.starts.ravel()) == {12}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("P I ", "P H ", "Line 2, column 4 of the level is a door; .* to its west and east"),
+        ("*H***", "*I***", "Line 3, column 2 .* needs a wall '.' to its north and south"),
+    ],
+)
+def test_a_door_stands_between_walls(old: str, new: str, message: str):
+    text = TWO_WAYS.replace(old, new)
+    with pytest.raises(ValueError, match=message):
+        pool_from_text(text, doors=True)
+    pool_from_text(text, doors=False)  # there they are bare floor
 
 
 @pytest.mark.parametrize(

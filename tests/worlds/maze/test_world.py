@@ -15,6 +15,12 @@ def world(task: str = "sparse", num_envs: int = 4, **options) -> MazeWorld:
     return MazeWorld(task, num_envs=num_envs, **options)
 
 
+def begun(task: str = "sparse", num_envs: int = 4, **options) -> MazeWorld:
+    own = world(task, num_envs, **options)
+    own.reset()
+    return own
+
+
 class TestOptions:
     def test_action_sets(self):
         assert world().spec.num_actions == 9
@@ -53,12 +59,23 @@ class TestOptions:
             ({"maze_size": (9, 9, 9)}, "2 numbers"),
             ({"maze_size": 5, "rooms": 1, "room_size": 5}, "room"),
             ({"maze_size": 5, "rooms": 1, "min_goal_distance": 10}, "5 x 5"),
-            ({"episode_steps": 0}, "at least one step"),
+            ({"episode_steps": 0}, "episode_steps must be a whole number of at least 1, got 0"),
+            ({"episode_steps": 1.5}, r"episode_steps must be a whole number .* got 1\.5"),
+            ({"reward_scale": float("nan")}, "reward_scale must be a finite number, got nan"),
+            ({"level_seed": -1}, "level_seed must be a whole number of at least 0, got -1"),
+            ({"observation_size": 84}, r"observation_size must be \(height, width\), got 84"),
+            ({"observation_size": (84.0, 84)}, r"observation_size's sides .* got 84\.0"),
+            ({"num_levels": 2.5}, r"num_levels must be a whole number .* got 2\.5"),
+            ({"device": "cuda:99"}, "device 'cuda:99' cannot be used here"),
+            ({"layout": CORRIDOR, "maze_size": 9}, "already decides maze_size"),
             ({"num_envs": 0}, "num_envs"),
             ({"seed": -1}, "seed"),
             ({"num_levels": 0}, "num_levels"),
             ({"observation_size": (0, 84)}, "0"),
-            ({"task": "dense-2", "maze_size": 9}, "only tasks with a goal"),
+            (
+                {"task": "dense-2", "maze_size": 9},
+                "only the tasks with a goal have the options maze_size",
+            ),
             ({"task": "dense-1", "layout": CORRIDOR}, "a task with a goal"),
             ({"layout": "***\n*P*\n***"}, "'G'"),
         ],
@@ -151,20 +168,47 @@ class TestClock:
 
 class TestState:
     def test_a_state_of_another_world_is_refused(self):
-        state = world(num_envs=4).state()
-        with pytest.raises(ValueError, match="shape"):
+        state = begun(num_envs=4).state()
+        with pytest.raises(ValueError, match=r"holds key as torch.int64 \(4,\), wanted"):
             world(num_envs=5).load_state(state)
+        for other in ({"num_levels": 3}, {"level_seed": 1}, {"split": "test"}, {"rooms": 2}):
+            with pytest.raises(ValueError, match="another task, options or levels"):
+                world(num_envs=4, **other).load_state(state)
         del state["yaw"]
-        with pytest.raises(ValueError, match="yaw"):
+        with pytest.raises(ValueError, match="lacks 1 of the wanted tensors, first yaw"):
             world(num_envs=4).load_state(state)
 
     def test_snapshots_of_another_task_are_refused(self):
-        with pytest.raises(ValueError, match="bytes"):
-            world("sparse").redraw(world("dense-2").snapshot())
+        with pytest.raises(ValueError, match=r"are \(rows, 143\) of dtype uint8, got \(4, 238"):
+            world("sparse").redraw(begun("dense-2").snapshot())
+        with pytest.raises(ValueError, match=r"are \(rows, 143\) of dtype uint8, got \(143,\)"):
+            world("sparse").redraw(begun().snapshot()[0])
+
+    def test_snapshots_that_name_what_is_not_there_are_refused(self):
+        own = begun()
+        snapshot = own.snapshot()
+        snapshot[2, 1] = 99  # the level's second byte
+        with pytest.raises(ValueError, match="not of this world: it names what is not there"):
+            own.redraw(snapshot)
+
+    def test_nothing_is_to_be_had_before_the_first_episode(self):
+        own = world()
+        for ask in (own.observe, own.snapshot, own.state, own.scene, own.overhead):
+            with pytest.raises(RuntimeError, match=r"call reset\(\) first"):
+                ask()
+
+    def test_a_seed_begins_the_series_anew(self):
+        own, other = world(seed=5), world(seed=6)
+        expected = [own.reset().view, own.reset().view]
+        own.reset()
+        assert torch.equal(own.reset(seed=5).view, expected[0])
+        assert torch.equal(own.reset().view, expected[1])
+        other.reset()
+        assert torch.equal(other.reset(seed=5).view, expected[0])
 
     @pytest.mark.parametrize("task", TASKS)
     def test_snapshots_leave_room_for_a_television(self, task):
-        assert world(task).snapshot().shape[1] <= 256 - 8
+        assert begun(task).snapshot().shape[1] <= 256 - 8
 
     def test_fire_is_seen_and_redrawn(self):
         own = world(num_envs=1, layout=CORRIDOR, observation_size=(40, 40))
