@@ -55,14 +55,30 @@ def make(task: str, num_envs: int, options: argparse.Namespace) -> MazeWorld:
     return world
 
 
-def measure(task: str, options: argparse.Namespace) -> tuple[float, float, float]:
-    """Seconds until the first frames, frames/s and steps/s of one task."""
+def megabytes(*holders: object) -> float:
+    """What the tensors in nested tuples take, each counted once."""
+    sizes: dict[int, int] = {}
+
+    def count(held: object) -> None:
+        if isinstance(held, torch.Tensor):
+            sizes[held.data_ptr()] = held.numel() * held.element_size()
+        elif isinstance(held, tuple):
+            for part in held:
+                count(part)
+
+    count(holders)
+    return sum(sizes.values()) / 1e6
+
+
+def measure(task: str, options: argparse.Namespace) -> tuple[float, float, float, float]:
+    """Seconds until the first frames, MB of levels and textures, frames/s and steps/s."""
     device = options.device
     frame_envs = options.envs or (256 if device == "cpu" else 1024)
     step_envs = options.envs or (256 if device == "cpu" else 4096)
     start = time.perf_counter()
     world = make(task, frame_envs, options)
     ready = time.perf_counter() - start
+    held = megabytes(world._levels, world._draw_observation._fixed)
     # Bodies that have walked a while: fire marks, opened doors and all.
     for actions in torch.randint(world.spec.num_actions, (50, frame_envs), device=device):
         world.step(actions)
@@ -82,7 +98,7 @@ def measure(task: str, options: argparse.Namespace) -> tuple[float, float, float
         actions.copy_(plan[number % 64])
         act()
 
-    return ready, frames, rate(step, step_envs, options.seconds, device)
+    return ready, held, frames, rate(step, step_envs, options.seconds, device)
 
 
 def captured(work: Callable[[], object], device: str) -> Callable[[], object]:
@@ -117,10 +133,13 @@ def main() -> None:
         else f"{torch.get_num_threads()} CPU threads"
     )
     print(f"{machine}, {options.size[0]} x {options.size[1]}, torch {torch.__version__}")
-    print(f"{'task':<20} {'ready':>8} {'frames/s':>12} {'steps/s':>12}")
+    print(f"{'task':<20} {'ready':>8} {'MB':>5} {'frames/s':>12} {'steps/s':>12}")
     for task in options.tasks:
-        ready, frames, steps = measure(task, options)
-        print(f"{task:<20} {ready:>6.1f} s {frames:>12,.0f} {steps:>12,.0f}", flush=True)
+        ready, held, frames, steps = measure(task, options)
+        print(
+            f"{task:<20} {ready:>6.1f} s {held:>5.0f} {frames:>12,.0f} {steps:>12,.0f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

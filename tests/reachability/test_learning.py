@@ -27,7 +27,9 @@ def fitted(architecture: str) -> tuple[ec.RNetwork, ec.FitReport, float]:
         ec.FitConfig(iterations=1_500 if architecture == "paper comparator" else 2_500),
         held_out=random_walk(1_000, num_envs=16, seed=1),
     )
-    return r_network, report, time.process_time() - start
+    seconds = time.process_time() - start
+    print(f"{architecture}: {report.held_out_accuracy:.1%} held-out, {seconds:.0f} s")
+    return r_network, report, seconds
 
 
 @pytest.mark.parametrize("architecture", ["paper comparator", "un-shared dot"])

@@ -271,6 +271,13 @@ class TestShots:
         assert 0 < old.sum() < 0.5 * young.sum()
         assert (gone == 0).all()
 
+    @pytest.mark.parametrize("side", [Side.EAST, Side.NORTH, Side.SOUTH])
+    def test_a_mark_shows_on_the_face_it_is_on_alone(self, side: Side) -> None:
+        elsewhere = self.shot(5.0)._replace(
+            mark_side=torch.full((1, NUM_MARKS), side, dtype=torch.uint8)
+        )
+        assert torch.equal(look(stage(HALL), elsewhere), look(stage(HALL), self.shot()))
+
 
 def test_a_ring_surrounds_the_newly_spawned_for_half_a_second() -> None:
     later = look(stage(HALL), scene())
