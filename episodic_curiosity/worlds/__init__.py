@@ -32,6 +32,9 @@ class Step(NamedTuple):
     final_observation: Tensor | None = None
     final_view: Tensor | None = None
     final_position: Tensor | None = None
+    # (N, bytes) uint8, valid in the same rows: what `World.redraw_observation` makes the final
+    # observation from, of worlds that were asked to leave final frames undrawn.
+    final_snapshot: Tensor | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
