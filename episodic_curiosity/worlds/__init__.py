@@ -3,6 +3,7 @@
 Shapes: N environments.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -32,7 +33,7 @@ class Step(NamedTuple):
     final_observation: Tensor | None = None
     final_view: Tensor | None = None
     final_position: Tensor | None = None
-    # (N, bytes) uint8, valid in the same rows: what `World.redraw_observation` makes the final
+    # (N, bytes) uint8, valid in the same rows: what `redraw_observation` makes the final
     # observation from, of worlds that were asked to leave final frames undrawn.
     final_snapshot: Tensor | None = None
 
@@ -71,6 +72,29 @@ class World(Protocol):
 
     def close(self) -> None:
         """Gives back processes, windows and files; harmless when called again."""
+
+
+class RestorableWorld(World, Protocol):
+    """A world whose spec says `can_restore`."""
+
+    def state(self) -> dict[str, Tensor]:
+        """A copy of everything that decides what comes next."""
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continues bit for bit where a world of the same task, options and size was."""
+
+
+class RedrawableWorld(World, Protocol):
+    """A world whose spec says `can_redraw`."""
+
+    def snapshot(self) -> Tensor:
+        """What the present views depend on, (N, at most 256) bytes."""
+
+    def redraw(self, snapshots: Tensor) -> Tensor:
+        """The views of any number of snapshots, exactly as they were."""
+
+    def redraw_observation(self, snapshots: Tensor) -> Tensor:
+        """The observations of any number of snapshots, `final_snapshot` among them."""
 
 
 FAMILIES = ("maze",)

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from episodic_curiosity.checks import first_difference
 from episodic_curiosity.randomness import random_below, random_bits, seed_words
-from episodic_curiosity.worlds import Step, World
+from episodic_curiosity.worlds import RedrawableWorld, RestorableWorld, Step, World
 
 BLACK = 0  # what is shown: BLACK, an image's number counted from 1, or the seed of a noise
 SHOWN_BYTES = 8
@@ -51,11 +51,8 @@ def find_programme(name: str) -> Programme:
     return PROGRAMMES[name]
 
 
-class _RestorableWorld(World, Protocol):
-    def snapshot(self) -> Tensor: ...
-    def redraw(self, snapshots: Tensor) -> Tensor: ...
-    def state(self) -> dict[str, Tensor]: ...
-    def load_state(self, state: Mapping[str, Tensor]) -> None: ...
+class _OurWorld(RestorableWorld, RedrawableWorld, Protocol):
+    """A world that can do all that ours can."""
 
 
 class Television:
@@ -117,6 +114,8 @@ class Television:
         if step.final_observation is not None and step.final_view is not None:
             final = self._paint_both(step.final_observation, step.final_view, shown)
             step = step._replace(final_observation=final[0], final_view=final[1])
+        if step.final_snapshot is not None:
+            step = step._replace(final_snapshot=_with_shown(step.final_snapshot, shown))
         self._shown.copy_(shown.masked_fill(step.first, BLACK))
         observation, view = self._paint_both(step.observation, step.view, self._shown)
         return step._replace(observation=observation, view=view)
@@ -127,20 +126,17 @@ class Television:
 
     def snapshot(self) -> Tensor:
         """The world's snapshot and what is on, in 8 bytes more."""
-        shown = self._shown[:, None].view(torch.uint8)
-        return torch.cat((self._restorable().snapshot(), shown), dim=1)
+        return _with_shown(self._restorable().snapshot(), self._shown)
 
     def redraw(self, snapshots: Tensor) -> Tensor:
         """The views of snapshots, television included."""
-        snapshots = snapshots.to(self.spec.device)
-        if snapshots.dim() != 2 or snapshots.shape[1] <= SHOWN_BYTES:
-            raise ValueError(f"snapshots are (rows, bytes), got {tuple(snapshots.shape)}")
-        frames = self._restorable().redraw(snapshots[:, :-SHOWN_BYTES])
-        shown = snapshots[:, -SHOWN_BYTES:].clone(memory_format=torch.contiguous_format)
-        shown = shown.view(torch.int64).squeeze(1)
-        if self._images:  # a number from elsewhere shows some picture, not another's memory
-            shown = shown.clamp(0, self._programme.num_images)
-        return self._paint(frames, shown)
+        inner, shown = self._split(snapshots)
+        return self._paint(self._restorable().redraw(inner), shown)
+
+    def redraw_observation(self, snapshots: Tensor) -> Tensor:
+        """The observations of snapshots, television included."""
+        inner, shown = self._split(snapshots)
+        return self._paint(self._restorable().redraw_observation(inner), shown)
 
     def state(self) -> dict[str, Tensor]:
         """The world's state and the television's."""
@@ -161,6 +157,17 @@ class Television:
         self._restorable().load_state({k: v for k, v in state.items() if k not in own})
         for name, field in own.items():
             field.copy_(saved[name])
+
+    def _split(self, snapshots: Tensor) -> tuple[Tensor, Tensor]:
+        """The snapshots of the world behind the screen, and what is on it."""
+        snapshots = snapshots.to(self.spec.device)
+        if snapshots.dim() != 2 or snapshots.shape[1] <= SHOWN_BYTES:
+            raise ValueError(f"snapshots are (rows, bytes), got {tuple(snapshots.shape)}")
+        shown = snapshots[:, -SHOWN_BYTES:].clone(memory_format=torch.contiguous_format)
+        shown = shown.view(torch.int64).squeeze(1)
+        if self._images:  # a number from elsewhere shows some picture, not another's memory
+            shown = shown.clamp(0, self._programme.num_images)
+        return snapshots[:, :-SHOWN_BYTES], shown
 
     def _something_new(self) -> Tensor:
         if self._programme.num_images:
@@ -202,10 +209,15 @@ class Television:
             return torch.stack([_make_picture(number) for number in range(count)])
         return _read_pictures(Path(folder), count)
 
-    def _restorable(self) -> _RestorableWorld:
+    def _restorable(self) -> _OurWorld:
         if not (self.spec.can_restore and self.spec.can_redraw):
             raise ValueError(f"{self.spec.task} can neither be restored nor redrawn")
-        return cast(_RestorableWorld, self.world)
+        return cast(_OurWorld, self.world)
+
+
+def _with_shown(snapshots: Tensor, shown: Tensor) -> Tensor:
+    """Snapshots of the world behind, and (N,) what is on, in SHOWN_BYTES more."""
+    return torch.cat((snapshots, shown[:, None].view(torch.uint8)), dim=1)
 
 
 def _is_frame(shape: tuple[int, ...]) -> bool:

@@ -42,10 +42,10 @@ assert tuple(FIELDS) == Scene._fields
 
 def pack(scene: Scene) -> Tensor:
     """(N, bytes) uint8."""
-    columns = [
-        field.to(STORED.get(name, field.dtype)).reshape(len(field), -1).view(torch.uint8)
-        for name, field in scene._asdict().items()
-    ]
+    columns = []
+    for name, field in scene._asdict().items():
+        stored = field.to(STORED.get(name, field.dtype)).reshape(len(field), -1)
+        columns.append(stored.clone(memory_format=CONTIGUOUS).view(torch.uint8))
     return torch.cat(columns, dim=1)
 
 

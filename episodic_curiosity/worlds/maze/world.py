@@ -20,7 +20,12 @@ from episodic_curiosity.checks import (
 from episodic_curiosity.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
 from episodic_curiosity.worlds.maze import snapshot
-from episodic_curiosity.worlds.maze.compiled import Turn, compile_turn
+from episodic_curiosity.worlds.maze.advance import (
+    Advance,
+    compile_advance,
+    keep,
+    make_advance,
+)
 from episodic_curiosity.worlds.maze.levels import find_pool, make_levels
 from episodic_curiosity.worlds.maze.overhead import Picture, overhead_of
 from episodic_curiosity.worlds.maze.render import Renderer
@@ -55,12 +60,15 @@ class MazeWorld:
         level_seed: int = 0,
         layout: str | None = None,
         stagger: bool = False,
+        final_frames: bool = True,
         **changes: object,
     ) -> None:
         """Sizes are (height, width); `changes` are the options of tasks.change_task.
 
         Worlds with different seeds play different episodes on the same levels, those
         of `level_seed`; `stagger` lets the first episodes begin at any point of their clock.
+        Without `final_frames` a step gives `final_snapshot` for those who want the last frame
+        of an episode drawn later: a GPU otherwise draws all frames twice in every step.
         """
         if split not in SPLITS:
             raise ValueError(f"there is no split {split!r}; choose one of {', '.join(SPLITS)}")
@@ -72,7 +80,7 @@ class MazeWorld:
             raise ValueError(f"a layout of one's own already decides {', '.join(clash)}")
         self._task = change_task(find_task(task), changes)
         self._device = usable_device(device)
-        self._stagger = stagger
+        self._stagger, self._final_frames = stagger, final_frames
         names = self._task.action_names
         commands = [COMMANDS[name] for name in names]
         self._commands = torch.tensor(
@@ -90,7 +98,8 @@ class MazeWorld:
             always=self._device.type != "cpu",
         )
         on_cpu = self._device.type == "cpu"
-        self._turn: Turn = self._rules.turn if on_cpu else compile_turn(self._rules)
+        make = make_advance if on_cpu else compile_advance
+        self._advance: Advance = make(self._rules)
         self._draw_observation = self._renderer(observation_size)
         self._draw_view = self._draw_observation
         if view_size != observation_size:
@@ -124,12 +133,12 @@ class MazeWorld:
     def reset(self, seed: int | None = None) -> Step:
         """Begins a new episode everywhere; a seed begins the whole series of them anew."""
         if seed is not None:
-            self._keep(self._unborn(self.spec.num_envs, seed))
+            keep(self._state, self._unborn(self.spec.num_envs, seed))
         state = self._rules.new_episode(self._state)
         if self._stagger:
             phase = random_below(self._task.episode_steps, state.key, Purpose.PHASE)
             state = state._replace(clock=phase, spawned_at=phase)
-        self._keep(state)
+        keep(self._state, state)
         self._begun = True
         step = self.observe()
         return step._replace(first=torch.ones_like(step.first))
@@ -138,22 +147,18 @@ class MazeWorld:
         """Acts once everywhere; the final_... fields are None while no episode ends."""
         self._check_begun()
         actions = self._checked(actions)
-        outcome, last, state = self._turn(
+        outcome, final = self._advance(
             self._state, self._commands[:, actions], self._fires[actions]
         )
         ended = outcome.terminated | outcome.truncated
-        if last is state:
-            self._keep(state)
-            return self._emit(outcome, ended)
-        # Drawn first: `last` shares with the present state what the step left as it was.
-        final_observation, final_view = self._frames(scene_of(last), ended)
-        final_position = self._position(last)
-        self._keep(state)
-        return self._emit(outcome, ended)._replace(
-            final_observation=final_observation,
-            final_view=final_view,
-            final_position=final_position,
-        )
+        step = self._emit(outcome, ended)
+        if final is None:
+            return step
+        step = step._replace(final_position=self._position(final.position))
+        if not self._final_frames:
+            return step._replace(final_snapshot=final.snapshot)
+        observation, view = self._frames(self._unpack(final.snapshot), ended)
+        return step._replace(final_observation=observation, final_view=view)
 
     def observe(self) -> Step:
         """What there is to see now, without acting."""
@@ -179,12 +184,13 @@ class MazeWorld:
         outside = ~self._on_floor(position)
         if outside.any():
             raise ValueError(f"there is no floor at {position[outside][0].tolist()}")
-        self._keep(
+        keep(
+            self._state,
             self._state._replace(
                 position=position,
                 velocity=torch.zeros_like(position),
                 yaw=yaw.to(self._device, torch.float32) % 360.0,
-            )
+            ),
         )
         return self.observe()
 
@@ -203,14 +209,11 @@ class MazeWorld:
 
     def redraw(self, snapshots: Tensor) -> Tensor:
         """The views of any number of snapshots, exactly as they were drawn then."""
-        check_type("snapshots", snapshots, Tensor)
-        num_sprites = self._state.sprite.shape[1]
-        scene = snapshot.unpack(snapshots.to(self._device), num_sprites)
-        scene, is_bad = snapshot.within_bounds(scene, self._levels.num_levels)
-        if self._device.type == "cpu" and is_bad:
-            raise ValueError("a snapshot is not of this world: it names what is not there")
-        self._out_of_range |= is_bad
-        return self._draw_view.draw(scene)
+        return self._draw_view.draw(self._checked_scene(snapshots))
+
+    def redraw_observation(self, snapshots: Tensor) -> Tensor:
+        """The observations of any number of snapshots, `final_snapshot` among them."""
+        return self._draw_observation.draw(self._checked_scene(snapshots))
 
     def state(self) -> dict[str, Tensor]:
         """A copy of everything; `load_state` continues from it bit for bit."""
@@ -227,7 +230,7 @@ class MazeWorld:
         if int(state["identity"]) != int(self._identity):
             raise ValueError("the state is of a world with another task, options or levels")
         fields = {name: field for name, field in state.items() if name != "identity"}
-        self._keep(MazeState(**fields))
+        keep(self._state, MazeState(**fields))
         self._begun = True
 
     def check(self) -> None:
@@ -289,10 +292,18 @@ class MazeWorld:
         self._out_of_range |= outside.any()
         return actions.clamp(0, count - 1)
 
-    def _keep(self, state: MazeState) -> None:
-        for held, new in zip(self._state, state, strict=True):
-            if held is not new:
-                held.copy_(new)
+    def _unpack(self, snapshots: Tensor) -> Scene:
+        return snapshot.unpack(snapshots, self._state.sprite.shape[1])
+
+    def _checked_scene(self, snapshots: Tensor) -> Scene:
+        """The scene of snapshots from anywhere; on a GPU a bad one is noted for `check`."""
+        check_type("snapshots", snapshots, Tensor)
+        scene = self._unpack(snapshots.to(self._device))
+        scene, is_bad = snapshot.within_bounds(scene, self._levels.num_levels)
+        if self._device.type == "cpu" and is_bad:
+            raise ValueError("a snapshot is not of this world: it names what is not there")
+        self._out_of_range |= is_bad
+        return scene
 
     def _emit(self, outcome: Outcome, first: Tensor) -> Step:
         observation, view = self._frames(self.scene())
@@ -303,7 +314,7 @@ class MazeWorld:
             first=first,
             terminated=outcome.terminated,
             truncated=outcome.truncated,
-            position=self._position(self._state),
+            position=self._position(self._state.position),
         )
 
     def _frames(self, scene: Scene, where: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -320,5 +331,5 @@ class MazeWorld:
         frames = renderer.draw(scene, rows)
         return frames.new_zeros(len(where), *frames.shape[1:]).index_copy_(0, rows, frames)
 
-    def _position(self, state: MazeState) -> Tensor:
-        return torch.cat((state.position, self._height), dim=1)
+    def _position(self, position: Tensor) -> Tensor:
+        return torch.cat((position, self._height), dim=1)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from episodic_curiosity.worlds.maze.compiled import compile_turn
+from episodic_curiosity.worlds.maze.advance import compile_advance, make_advance
 from episodic_curiosity.worlds.maze.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.levels import find_pool
 from episodic_curiosity.worlds.maze.pool import make_pool, pool_from_text, room_pool
 from episodic_curiosity.worlds.maze.rules import Rules
 from episodic_curiosity.worlds.maze.scene import Cell, Side, Sprite
-from episodic_curiosity.worlds.maze.state import NEVER, NO_KEY
+from episodic_curiosity.worlds.maze.state import NEVER, NO_KEY, MazeState
 from episodic_curiosity.worlds.maze.tasks import TASKS
 from tests.worlds.maze.game import Game, cells_of, puzzle, steps_between
 
@@ -346,11 +346,25 @@ def test_a_step_is_one_graph_without_waiting(task):
     pool = find_pool(TASKS[task], layout=None, num_levels=4, level_seed=0, split="train")
     game = Game(TASKS[task], pool, num_envs=3)
     always = Rules(TASKS[task], game.levels, can_fire=True, always=True)
-    graph = compile_turn(always, backend="eager")
     command, fire = torch.tensor([[1.0, 0, 0]] * 3).T.contiguous(), torch.ones(3).bool()
-    state = game.state._replace(clock=torch.tensor([898, 899, 1799]))
-    for captured, plain in zip(
-        graph(state, command, fire), game.rules.turn(state, command, fire), strict=True
-    ):
-        for field, expected in zip(captured, plain, strict=True):
-            assert torch.equal(field, expected)
+    for clocks in ([898, 899, 1799], [5, 6, 7]):
+        state = game.state._replace(clock=torch.tensor(clocks))
+        states = [MazeState(*(field.clone() for field in state)) for _ in range(2)]
+        results = [
+            advance(own, command, fire)
+            for advance, own in zip(
+                (compile_advance(always, backend="eager"), make_advance(game.rules)),
+                states,
+                strict=True,
+            )
+        ]
+        for captured, plain in zip(states[0], states[1], strict=True):
+            assert torch.equal(captured, plain)
+        (captured, last), (plain, expected) = results
+        for field, wanted in zip(captured, plain, strict=True):
+            assert torch.equal(field, wanted)
+        ended = plain.terminated | plain.truncated
+        assert ended.any() == (expected is not None)
+        if expected is not None:
+            for field, wanted in zip(last, expected, strict=True):
+                assert torch.equal(field[ended], wanted[ended])

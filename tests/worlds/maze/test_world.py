@@ -165,6 +165,33 @@ class TestClock:
         assert torch.equal(ended.final_position, same.position)
         assert not torch.equal(ended.observation, same.observation)
 
+    @pytest.mark.parametrize("task", ["maze/sparse", "maze/dense-2", "maze/sparse+noise"])
+    def test_final_frames_can_be_drawn_later(self, task):
+        options = {
+            "num_envs": 3,
+            "seed": 1,
+            "num_levels": 1 if "dense" in task else 5,
+            "observation_size": (20, 24),
+            "view_size": (12, 16),
+            "episode_steps": 2,
+        }
+        now, later = (
+            make_world(task, final_frames=drawn, **options) for drawn in (True, False)
+        )
+        for each in (now, later):
+            each.reset()
+        for number in range(4):
+            actions = torch.full((3,), number)
+            drawn, undrawn = now.step(actions), later.step(actions)
+            assert torch.equal(drawn.view, undrawn.view)
+            assert undrawn.final_observation is None
+            assert undrawn.final_view is None
+            if drawn.first.any():
+                assert torch.equal(drawn.final_position, undrawn.final_position)
+                redrawn = later.redraw_observation(undrawn.final_snapshot)
+                assert torch.equal(redrawn, drawn.final_observation)
+                assert torch.equal(later.redraw(undrawn.final_snapshot), drawn.final_view)
+
 
 class TestState:
     def test_a_state_of_another_world_is_refused(self):
