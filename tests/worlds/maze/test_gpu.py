@@ -1,0 +1,89 @@
+"""The mazes on a GPU against the same mazes on a CPU."""
+
+import pytest
+import torch
+
+from episodic_curiosity.worlds.maze.world import MazeWorld
+
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
+    pytest.mark.filterwarnings("ignore:Numba is missing"),
+]
+
+NUM_ENVS = 64
+STEPS = 200
+EPISODE_STEPS = 150  # so that every row begins a new one, at a time of its own
+
+
+def world(task: str, device: str, **options) -> MazeWorld:
+    options = {"observation_size": (36, 48), "final_frames": False, "stagger": True} | options
+    num_levels = 1 if task == "dense-2" else 20
+    return MazeWorld(
+        task,
+        num_envs=NUM_ENVS,
+        seed=3,
+        device=device,
+        num_levels=num_levels,
+        episode_steps=EPISODE_STEPS,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("task", ["sparse", "sparse-doors", "dense-1", "dense-2"])
+def test_every_step_is_that_of_the_cpu(task):
+    gpu, cpu = world(task, "cuda"), world(task, "cpu", observation_size=(1, 1))
+    frames = world(task, "cpu")
+    for each in (gpu, cpu, frames):
+        each.reset()
+    generator = torch.Generator().manual_seed(0)
+    plan = torch.randint(gpu.spec.num_actions, (STEPS, NUM_ENVS), generator=generator)
+    plan[torch.rand(plan.shape, generator=generator) < 0.4] = 0  # forward: get somewhere
+    num_ended, num_rewards, num_different = 0, 0.0, 0
+    for number, actions in enumerate(plan):
+        before = {name: field.cpu() for name, field in gpu.state().items()}
+        cpu.load_state(before)
+        expected, step = cpu.step(actions), gpu.step(actions.cuda())
+        for name in ("first", "terminated", "truncated", "reward"):
+            num_different += int((getattr(step, name).cpu() != getattr(expected, name)).sum())
+        apart = (step.position.cpu() - expected.position).abs().amax(1)
+        num_different += int((apart > 0.01).sum())
+        num_ended += int(expected.first.sum())
+        num_rewards += float(expected.reward.abs().sum())
+        if expected.first.any():
+            where = expected.first
+            final = step.final_position.cpu()[where] - expected.final_position[where]
+            assert final.abs().max() < 0.01
+        if number % 50 == 49:
+            frames.load_state({name: field.cpu() for name, field in gpu.state().items()})
+            drawn = frames.observe().view.int() - step.view.cpu().int()
+            assert (drawn.abs() <= 2).float().mean() > 0.995
+            assert torch.equal(gpu.redraw(gpu.snapshot()), step.view)
+    assert num_ended >= NUM_ENVS
+    assert num_rewards > 0
+    # A body that touches a thing by a rounding error may do so on one side only.
+    assert num_different <= 3
+
+
+def test_a_captured_step_waits_for_nothing_and_is_the_eager_one():
+    captured, eager = world("sparse", "cuda"), world("sparse", "cuda")
+    plan = torch.randint(9, (50, NUM_ENVS), device="cuda")
+    actions = plan[0].clone()
+    for each in (captured, eager):
+        each.reset()
+        each.step(actions)  # compiles
+    start = captured.state()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step = captured.step(actions)
+    captured.load_state(start)
+    torch.cuda.synchronize()
+    try:
+        torch.cuda.set_sync_debug_mode("error")
+        for row in plan:
+            actions.copy_(row)
+            graph.replay()
+            expected = eager.step(row)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    for field, wanted in zip(step, expected, strict=True):
+        assert (field is None and wanted is None) or torch.equal(field, wanted)
