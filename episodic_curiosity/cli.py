@@ -1,21 +1,64 @@
 """The command `curiosity`."""
 
 import sys
+from collections.abc import Callable, Sequence
 
-import tyro
+from episodic_curiosity import __version__, commands
 
-from episodic_curiosity import __version__
-from episodic_curiosity.doctor import doctor
+COMMANDS: dict[str, Callable[[list[str]], None]] = {
+    "train": commands.train,
+    "fit": commands.fit,
+    "evaluate": commands.evaluate,
+    "tasks": commands.tasks,
+    "methods": commands.methods,
+    "doctor": commands.doctor,
+}
+FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130  # exit codes
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Reads the command line; a mistake there is answered in a sentence, not a traceback."""
-    if sys.argv[1:] == ["--version"]:
+    name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if name == "--version":
         print(f"curiosity {__version__}")
-        return
-    commands = tyro.extras.SubcommandApp()
-    commands.command(doctor)
-    commands.cli(
-        prog="curiosity",
-        description="Episodic curiosity: reward for what memory could not have reached.",
-    )
+    elif name in ("-h", "--help"):
+        print(_help())
+    elif name not in COMMANDS:
+        _stop(MISTAKEN, f"there is no command {name!r}; choose one of {', '.join(COMMANDS)}")
+    else:
+        _call(COMMANDS[name], rest)
+
+
+def _call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
+    try:
+        command(arguments)
+    except (ValueError, ImportError, MemoryError) as error:  # it cannot be done as asked
+        _stop(MISTAKEN, str(error))
+    except (FloatingPointError, OSError) as error:  # it was begun, and failed
+        _stop(FAILED, str(error))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _stop(code: int, message: str) -> None:
+    print(f"curiosity: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _help() -> str:
+    lines = [
+        "Episodic curiosity: reward for what memory could not have reached.",
+        "",
+        "usage: curiosity COMMAND [OPTIONS]",
+        "       curiosity COMMAND --help",
+        "",
+    ]
+    for name, command in COMMANDS.items():
+        summary = (command.__doc__ or "").partition("\n")[0].rstrip(".")
+        lines.append(f"  {name:10} {summary[0].lower()}{summary[1:]}")
+    lines += [
+        "",
+        "  curiosity train --task maze/no-reward --method ppo+eco --preset cpu --seed 0",
+        "  curiosity evaluate runs/maze-no-reward__ppo_eco__s0",
+    ]
+    return "\n".join(lines)

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
 from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.bonus.state import check_parts
 from episodic_curiosity.checks import (
     check_at_least,
     check_mask,
     check_type,
     check_views,
-    first_difference,
     to_tensor,
 )
 from episodic_curiosity.reachability.network import RNetwork
@@ -73,8 +73,6 @@ class EpisodicCuriosity:
         self._bonus = EpisodicBonus(r_network, self.memory, config)
         online = online or OnlineConfig.for_envs(num_envs)
         self._online = OnlineFitting(r_network, num_envs, online, seed)
-        # Since metrics() was last asked: number, sum and sum of squares of the bonuses paid.
-        self._paid = torch.zeros(3, dtype=torch.float64, device=r_network.device)
         self._not_finite = torch.tensor(False, device=r_network.device)
 
     def bonus(self, view: Tensor | NDArray[Any], first: Tensor | NDArray[Any]) -> Tensor:
@@ -84,10 +82,7 @@ class EpisodicCuriosity:
         """
         view, first = self._checked(view, first)
         with torch.no_grad():
-            bonus = self._bonus.rate(self.r_network.embed(view), first)
-            paid = bonus.double()
-            self._paid += torch.stack([(~first).sum(), paid.sum(), paid.square().sum()])
-        return bonus
+            return self._bonus.rate(self.r_network.embed(view), first)
 
     def learn(
         self, view: Tensor | NDArray[Any], first: Tensor | NDArray[Any]
@@ -97,57 +92,35 @@ class EpisodicCuriosity:
         Memories are emptied at a refit: what they hold was embedded by the network before.
         """
         view, first = self._checked(view, first)
-        self._online.keep(view, first)
+        self._online.extend(view[None], first[None])
         if not self._online.is_due:
             return {}
         self._raise_if_not_finite()
         report = self._online.refit()
-        if report is None:
-            return {}
-        self.memory.clear(where=torch.ones_like(first))
-        return {
-            "r_network_accuracy": report.held_out_accuracy,
-            "r_network_training_accuracy": report.accuracy,
-            "r_network_loss": report.loss,
-        }
+        if report:
+            self.memory.clear(where=torch.ones_like(first))
+        return report
 
     def metrics(self) -> dict[str, float]:
         """How curiosity is doing, the bonus since this was last asked; for any logger."""
         self._raise_if_not_finite()
-        num_paid, total, total_square = self._paid.tolist()
-        self._paid.zero_()
-        mean = total / num_paid if num_paid else 0.0
-        variance = total_square / num_paid - mean**2 if num_paid else 0.0
-        metrics = {
-            "bonus_mean": mean,
-            "bonus_spread": max(0.0, variance) ** 0.5,
-            "memory_fill": self.memory.count.double().mean().item() / self.memory.capacity,
-            "r_network_fitted": float(self.r_network.fitted),
-        }
+        metrics = self._bonus.metrics()
+        metrics["r_network_fitted"] = float(self.r_network.fitted)
         if self.r_network.fitted:
             metrics["r_network_accuracy"] = self.r_network.held_out_accuracy.item()
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that is needed to go on as if nothing had happened, replay included."""
-        return {
-            "r_network": _copy(self.r_network.state_dict()),
-            "memory": _copy(self.memory.state_dict()),
-            "online": self._online.state_dict(),
-            "paid": self._paid.clone(),
-        }
+        return {**self._bonus.state_dict(), "online": self._online.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on from a state of the same R-network, environments and memory."""
-        if state.keys() != (names := {"r_network", "memory", "online", "paid"}):
-            raise ValueError(f"a state has {', '.join(sorted(names))}, got {sorted(state)}")
-        for name, part in (("r_network", self.r_network), ("memory", self.memory)):
-            if difference := first_difference(state[name], part.state_dict()):
-                raise ValueError(f"the state's {name} {difference}")
+        check_parts(state, {"r_network", "memory", "online", "paid"})
+        rest = {name: part for name, part in state.items() if name != "online"}
+        self._bonus.check_state(rest)
         self._online.load_state_dict(state["online"])
-        self.r_network.load_state_dict(state["r_network"])
-        self.memory.load_state_dict(state["memory"])
-        self._paid.copy_(state["paid"])
+        self._bonus.load_state_dict(rest)
         self._not_finite.zero_()
 
     def _checked(
@@ -171,7 +144,3 @@ class EpisodicCuriosity:
         if self._not_finite:
             self._not_finite.zero_()
             raise ValueError("view must be finite, got NaN or infinity in an earlier call")
-
-
-def _copy(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in state.items()}

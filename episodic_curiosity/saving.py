@@ -32,18 +32,12 @@ def save(folder: Path, kind: str, weights: dict[str, Tensor], config: dict[str, 
     from safetensors.torch import save as to_bytes
 
     packed = to_bytes({name: tensor.cpu().contiguous() for name, tensor in weights.items()})
-    header = {
-        "format": FORMAT,
-        "kind": kind,
-        "version": VERSION,
-        "config": config,
-        "sha256": hashlib.sha256(packed).hexdigest(),
-    }
+    fingerprint = hashlib.sha256(packed).hexdigest()
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(
         {
             folder / f"{kind}.safetensors": packed,
-            folder / f"{kind}.json": json.dumps(header, indent=2).encode() + b"\n",
+            folder / f"{kind}.json": header_bytes(kind, config, sha256=fingerprint),
         }
     )
 
@@ -52,10 +46,9 @@ def load(
     folder: Path, kind: str, make: Callable[..., Module], device: torch.device | str
 ) -> Module:
     """Makes a module from the saved configuration and gives it the saved weights."""
-    header = _read_header(folder / f"{kind}.json", kind)
-    weights = _read_weights(folder / f"{kind}.safetensors", header["sha256"])
+    config, weights = read(folder, kind)
     try:
-        module = make(**header["config"])
+        module = make(**config)
     except (TypeError, ValueError, RuntimeError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
         raise LoadError(f"{folder / kind}.json does not describe a {kind}: {reason}") from None
@@ -63,6 +56,19 @@ def load(
         raise LoadError(f"{folder / kind}.safetensors {difference}")
     module.load_state_dict(weights)
     return module.to(device)
+
+
+def read(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The saved configuration and weights, the latter in main memory."""
+    header = read_header(folder / f"{kind}.json", kind)
+    weights = _read_weights(folder / f"{kind}.safetensors", header.get("sha256"))
+    return header["config"], weights
+
+
+def header_bytes(kind: str, config: dict[str, Any], **more: str) -> bytes:
+    """A JSON file that says what it is; `read_header` refuses any other."""
+    header = {"format": FORMAT, "kind": kind, "version": VERSION, "config": config} | more
+    return json.dumps(header, indent=2, allow_nan=False).encode() + b"\n"
 
 
 def write_atomically(contents: dict[Path, bytes]) -> None:
@@ -81,11 +87,8 @@ def write_atomically(contents: dict[Path, bytes]) -> None:
             os.replace(_beside(path), path)
 
 
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}")
-
-
-def _read_header(path: Path, kind: str) -> dict[str, Any]:
+def read_header(path: Path, kind: str) -> dict[str, Any]:
+    """What `header_bytes` wrote, its config being a dict."""
     content = _read_bytes(path)
     try:
         header = json.loads(content)
@@ -99,12 +102,16 @@ def _read_header(path: Path, kind: str) -> dict[str, Any]:
         )
     if header.get("kind") != kind:
         raise LoadError(f"{path} describes {header.get('kind')!r}, wanted {kind!r}")
-    if not isinstance(header.get("config"), dict) or not isinstance(header.get("sha256"), str):
-        raise LoadError(f"{path} lacks its config or its fingerprint")
+    if not isinstance(header.get("config"), dict):
+        raise LoadError(f"{path} lacks its config")
     return header
 
 
-def _read_weights(path: Path, fingerprint: str) -> dict[str, Tensor]:
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+def _read_weights(path: Path, fingerprint: str | None) -> dict[str, Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load as from_bytes
 

@@ -111,7 +111,8 @@ def test_weights_of_another_architecture(folder):
         ({"config": {"view_shape": [3, 1, 16]}}, "frames must be at least 8 x 8"),
         ({"version": True}, "has version True, this release reads version 1"),
         ({"config": {"view_shape": [10**9, 10**6, 10**6]}}, "does not describe a r_network"),
-        ({"config": None}, "lacks its config or its fingerprint"),
+        ({"config": None}, "lacks its config"),
+        ({"sha256": None}, "fingerprints differ"),
     ],
 )
 def test_a_description_that_does_not_fit(folder, changes, message):

@@ -1,8 +1,10 @@
 """The agent's network: what to do, and what it will be worth.
 
-Shapes: B observations, A actions (discrete) or the length of an action (continuous).
+Shapes: B observations, N of them at once while acting, A actions (discrete) or the length of an
+action (continuous), H value heads.
 """
 
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
@@ -15,6 +17,7 @@ from torch.distributions import Categorical, Independent, Normal
 
 from episodic_curiosity import saving
 from episodic_curiosity.checks import check_at_least, check_views
+from episodic_curiosity.randomness import random_unit
 from episodic_curiosity.reachability.network import to_input
 
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
@@ -29,9 +32,11 @@ class AgentConfig:
     observation_shape: tuple[int, ...]  # (C, H, W) of a frame or (F,) of a vector
     num_actions: int  # discrete ones, or the length of a continuous action
     continuous: bool = False
+    num_values: int = 1  # value heads; 2: one for the task's reward, one for the bonus
 
     def __post_init__(self) -> None:
         check_at_least("num_actions", self.num_actions, 1)
+        check_at_least("num_values", self.num_values, 1)
         shape = self.observation_shape
         if len(shape) not in (1, 3) or min(shape) < 1:
             raise ValueError(
@@ -45,32 +50,52 @@ class AgentConfig:
 
 
 class Output(NamedTuple):
-    """The policy and the value at B observations."""
+    """The policy and the values at B observations."""
 
     policy: Categorical | Independent[Normal]
-    value: Tensor  # (B,)
+    value: Tensor  # (B, H)
+
+
+class Decision(NamedTuple):
+    """What was done at N observations, and what a rollout keeps of why."""
+
+    action: Tensor  # (N,) int64, or (N, A) float32
+    log_prob: Tensor  # (N,) of that action
+    value: Tensor  # (N, H)
 
 
 class Agent(nn.Module):
-    """The Nature CNN for frames, two layers of 64 for vectors; policy and value heads."""
+    """The Nature CNN for frames, two layers of 64 for vectors; policy and value heads.
+
+    On a GPU the CNN computes in bfloat16; weights, heads and whatever follows are float32.
+    """
+
+    entries: Tensor  # (A,) int64, 0 to A - 1
 
     def __init__(
-        self, observation_shape: tuple[int, ...], num_actions: int, *, continuous: bool = False
+        self,
+        observation_shape: tuple[int, ...],
+        num_actions: int,
+        *,
+        continuous: bool = False,
+        num_values: int = 1,
     ) -> None:
         super().__init__()
         self.config = AgentConfig(
             observation_shape=tuple(observation_shape),
             num_actions=num_actions,
             continuous=continuous,
+            num_values=num_values,
         )
         if len(observation_shape) == 3:
             self.body, num_features = _nature_cnn(self.config.observation_shape)
         else:
             self.body, num_features = _mlp(self.config.observation_shape[0])
         self.policy_head = _orthogonal(nn.Linear(num_features, num_actions), gain=0.01)
-        self.value_head = _orthogonal(nn.Linear(num_features, 1), gain=1.0)
+        self.value_head = _orthogonal(nn.Linear(num_features, num_values), gain=1.0)
         if continuous:
             self.log_std = nn.Parameter(torch.zeros(num_actions))
+        self.register_buffer("entries", torch.arange(num_actions), persistent=False)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     @property
@@ -78,14 +103,29 @@ class Agent(nn.Module):
         return self.value_head.weight.device
 
     def forward(self, observation: Tensor) -> Output:
-        features = self.body(to_input(observation))
+        features = self._features(observation)
         policy: Categorical | Independent[Normal]
         if self.config.continuous:
             normal = Normal(self.policy_head(features), self.log_std.exp(), validate_args=False)
             policy = Independent(normal, 1, validate_args=False)
         else:
             policy = Categorical(logits=self.policy_head(features), validate_args=False)
-        return Output(policy, self.value_head(features).squeeze(1))
+        return Output(policy, self.value_head(features))
+
+    @torch.no_grad()
+    def decide(self, observation: Tensor, draw: Tensor) -> Decision:
+        """Samples an action for each of N observations from (N,) random bits, as int64.
+
+        The same bits give the same action. A continuous action is as the policy drew it, and so
+        is its log-probability: clipping it to what the world takes is left to the caller.
+        """
+        policy, value = self(observation)
+        action: Tensor
+        if isinstance(policy, Categorical):
+            action = (policy.logits + _gumbel_noise(draw, self.entries)).argmax(dim=1)
+        else:
+            action = policy.mean + policy.stddev * _normal_noise(draw, self.entries)
+        return Decision(action, policy.log_prob(action), value)
 
     @torch.no_grad()
     def act(
@@ -105,6 +145,15 @@ class Agent(nn.Module):
         action = action.squeeze(0) if is_one else action
         return action.cpu().numpy() if is_array else action
 
+    def _features(self, observation: Tensor) -> Tensor:
+        if self.device.type != "cuda" or observation.dim() != 4:  # too little for bfloat16
+            features: Tensor = self.body(to_input(observation))
+            return features
+        # Every weight is used once: keeping its bfloat16 copy would only disturb a CUDA graph.
+        with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):
+            features = self.body(to_input(observation, torch.bfloat16))
+        return features.float()
+
     def save(self, folder: str | Path) -> None:
         """Writes agent.safetensors and agent.json into the folder."""
         saving.save(Path(folder), "agent", self.state_dict(), asdict(self.config))
@@ -118,6 +167,19 @@ class Agent(nn.Module):
 def load(folder: str | Path, device: torch.device | str = "cpu") -> Agent:
     """The trained agent of a run's folder."""
     return Agent.load(folder, device)
+
+
+def _gumbel_noise(draw: Tensor, entries: Tensor) -> Tensor:
+    """Standard Gumbel noise, (N, A): the largest of log-probability + noise is a sample."""
+    # Where the unit is 0 the noise is -inf, as it should be: that action is not drawn.
+    return -(-random_unit(draw[:, None], entries).log()).log()
+
+
+def _normal_noise(draw: Tensor, entries: Tensor) -> Tensor:
+    """Standard normal noise, (N, A), by Box and Muller."""
+    unit = 1.0 - random_unit(draw[:, None], entries, 0)  # in (0, 1]: its logarithm is finite
+    angle = 2.0 * math.pi * random_unit(draw[:, None], entries, 1)
+    return (-2.0 * unit.log()).sqrt() * angle.cos()
 
 
 def _nature_cnn(observation_shape: tuple[int, ...]) -> tuple[nn.Module, int]:

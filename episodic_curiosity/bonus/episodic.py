@@ -3,16 +3,20 @@
 Savinov et al. 2019, section 2. Shapes: N environments, K memory slots, D embedding.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
 
 from episodic_curiosity.bonus.aggregates import AGGREGATES
 from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.bonus.state import check_part, check_parts, copied
+from episodic_curiosity.bonus.tally import Tally
 from episodic_curiosity.checks import check_at_least, check_choice, check_number
 from episodic_curiosity.reachability.network import Embeddings
+from episodic_curiosity.rollout import Rollout
 from episodic_curiosity.worlds import Step
 
 
@@ -45,10 +49,14 @@ class Reachability(Protocol):
     def fitted(self) -> Tensor: ...
     def embed(self, view: Tensor) -> Embeddings: ...
     def compare(self, stored: Tensor, asked: Tensor) -> Tensor: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> object: ...
 
 
 class EpisodicBonus:
     """b = alpha * (beta - F(C(m, E(o)) for m in memory)), one b per environment."""
+
+    needs_views = False
 
     def __init__(
         self, r_network: Reachability, memory: EpisodicMemory, config: EpisodicConfig
@@ -56,6 +64,7 @@ class EpisodicBonus:
         self.r_network = r_network
         self.memory = memory
         self.config = config
+        self._paid = Tally(memory.device)
 
     @torch.no_grad()
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
@@ -75,7 +84,44 @@ class EpisodicBonus:
         bonus = self.config.alpha * (self.config.beta - self._similarity(embeddings.asked))
         novel = bonus > self.config.novelty_threshold
         self.memory.add(embeddings.stored, where=novel | is_empty)
-        return bonus.masked_fill(is_empty | ~self.r_network.fitted, 0.0)
+        bonus = bonus.masked_fill(is_empty | ~self.r_network.fitted, 0.0)
+        self._paid.add(bonus, where=~first)
+        return bonus
+
+    def learn(self, rollout: Rollout) -> dict[str, float]:  # noqa: ARG002
+        """Nothing: the R-network was fitted beforehand."""
+        return {}
+
+    def metrics(self) -> dict[str, float]:
+        """The bonus since this was last asked, and the memories; waits for the device."""
+        count, capacity = self.memory.count.double(), self.memory.capacity
+        return {
+            **self._paid.metrics(),
+            "memory_fill": count.mean().item() / capacity,
+            "memory_full": (count == capacity).double().mean().item(),  # share of environments
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """A copy of the R-network, the memories and what was paid."""
+        return {
+            "r_network": copied(self.r_network.state_dict()),
+            "memory": copied(self.memory.state_dict()),
+            "paid": self._paid.sums.clone(),
+        }
+
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raises unless `load_state_dict` could go on from this."""
+        check_parts(state, {"r_network", "memory", "paid"})
+        check_part(state, "r_network", self.r_network.state_dict())
+        check_part(state, "memory", self.memory.state_dict())
+        check_part(state, "paid", self._paid.sums)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state of the same R-network, environments and memory."""
+        self.check_state(state)
+        self.r_network.load_state_dict(state["r_network"])
+        self.memory.load_state_dict(state["memory"])
+        self._paid.sums.copy_(state["paid"])
 
     def _similarity(self, asked: Tensor) -> Tensor:
         """F over each environment's memory, (N,)."""

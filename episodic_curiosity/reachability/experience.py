@@ -3,14 +3,14 @@
 Shapes: T steps, N environments, B observations.
 """
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.checks import check_at_least, check_mask, check_views, to_tensor
+from episodic_curiosity.checks import to_tensor
 
 
 class Experience(Protocol):
@@ -61,92 +61,31 @@ class Window(NamedTuple):
         return self.whole.views(time + self.start, env)
 
 
-class FrameReplay:
-    """The newest T steps of N environments, in T * N * bytes-per-observation of memory."""
+class Mixture:
+    """Experiences of several worlds side by side: their environments, one after the other.
 
-    def __init__(
-        self,
-        num_steps: int,
-        num_envs: int,
-        view_shape: tuple[int, ...],
-        dtype: torch.dtype,
-        device: torch.device,
-    ) -> None:
-        check_at_least("num_steps", num_steps, 1)
-        check_fits((num_steps, num_envs, *view_shape), dtype, device)
-        self._views = torch.empty(
-            (num_steps, num_envs, *view_shape), dtype=dtype, device=device
-        )
-        self._first = torch.zeros((num_steps, num_envs), dtype=torch.bool, device=device)
-        self._added = 0
+    `first` is on the CPU, and so is the drawing of pairs: to which world a pair belongs can
+    then be asked without waiting for a GPU.
+    """
 
-    def add(self, view: Tensor, first: Tensor) -> None:
-        """Appends one step of all environments; the oldest gives way once there are T."""
-        num_steps, num_envs, *view_shape = self._views.shape
-        check_views("view", view, tuple(view_shape), self._views.device, num_envs)
-        check_mask("first", first, num_envs, self._views.device)
-        if view.dtype != self._views.dtype:
-            raise TypeError(
-                f"view must stay of dtype {self._views.dtype}, as it began, got {view.dtype}"
-            )
-        slot = self._added % num_steps
-        self._views[slot] = view.detach()
-        self._first[slot] = first
-        self._added += 1
-
-    @property
-    def first(self) -> Tensor:
-        return self._first.roll(-self._oldest, dims=0)[: self._held]
+    def __init__(self, parts: Sequence[Experience]) -> None:
+        num_steps = sorted({part.first.shape[0] for part in parts})
+        if len(num_steps) != 1:
+            raise ValueError(f"parts of a mixture must be of one length, got {num_steps} steps")
+        self.parts = tuple(parts)
+        self.first = torch.cat([part.first.cpu() for part in parts], dim=1)
+        sizes = torch.tensor([part.first.shape[1] for part in parts])
+        self._part = torch.arange(len(parts)).repeat_interleave(sizes)  # of each environment
+        self._env = torch.cat([torch.arange(int(size)) for size in sizes])  # inside its part
 
     def views(self, time: Tensor, env: Tensor) -> Tensor:
-        return self._views[(time + self._oldest) % self._views.shape[0], env]
-
-    @property
-    def _held(self) -> int:
-        return min(self._added, self._views.shape[0])
-
-    @property
-    def _oldest(self) -> int:
-        """The slot of the oldest step."""
-        return self._added % self._views.shape[0] if self._added > self._held else 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """A copy of what is held, in the order of time."""
-        num_steps = self._views.shape[0]
-        order = torch.arange(self._held, device=self._views.device)
-        return {"views": self._views[(order + self._oldest) % num_steps], "first": self.first}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Holds what was saved, by a replay of this size or a smaller one."""
-        held = state["views"].shape[0]
-        if state["views"].shape[1:] != self._views.shape[1:] or held > self._views.shape[0]:
-            raise ValueError(
-                f"the saved replay holds views {tuple(state['views'].shape)}, "
-                f"this one has room for {tuple(self._views.shape)}"
-            )
-        self._views[:held] = state["views"]
-        self._first[:held] = state["first"]
-        self._added = held
-
-
-def check_fits(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
-    """Raises where a tensor would not fit into the device's free memory."""
-    wanted = dtype.itemsize * torch.Size(shape).numel()
-    free = _free_bytes(device)
-    if free is not None and wanted > free:
-        raise MemoryError(
-            f"a replay of {shape[0]} steps x {shape[1]} environments wants "
-            f"{wanted / 1e9:.1f} GB, {device} has {free / 1e9:.1f} GB free: "
-            f"lower `history`"
-        )
-
-
-def _free_bytes(device: torch.device) -> int | None:
-    """What could be allocated now; None where nobody says."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    meminfo = Path("/proc/meminfo")
-    if not meminfo.exists():
-        return None
-    sizes = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-    return int(sizes["MemAvailable"].split()[0]) * 1024
+        part, env = self._part[env], self._env[env]
+        by_part = part.argsort(stable=True)
+        drawn = []
+        for number, experience in enumerate(self.parts):
+            rows = (part == number).nonzero(as_tuple=True)[0]
+            if len(rows):
+                device = experience.first.device
+                drawn.append(experience.views(time[rows].to(device), env[rows].to(device)))
+        views = torch.cat(drawn)
+        return views[by_part.argsort().to(views.device)]

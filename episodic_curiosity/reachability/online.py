@@ -1,6 +1,7 @@
 """ECO: the R-network is refitted, while the agent learns, to what the agent has just seen."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -8,10 +9,10 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.checks import check_at_least, check_type
-from episodic_curiosity.reachability.experience import FrameReplay
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.pairs import PairsConfig
-from episodic_curiosity.reachability.training import FitConfig, FitReport, NoPairsError, fit
+from episodic_curiosity.reachability.replay import FrameReplay, Replay
+from episodic_curiosity.reachability.training import FitConfig, NoPairsError, fit
 
 
 def _ten_epochs() -> FitConfig:
@@ -44,11 +45,17 @@ class OnlineConfig:
 class OnlineFitting:
     """Keeps the newest observations and refits the R-network, in place, when it is due.
 
-    Memory is allocated at the first observation: history * bytes per observation.
+    Without a replay of the caller's, frames are kept in memory, allocated at the first
+    observation: history * bytes per observation.
     """
 
     def __init__(
-        self, r_network: RNetwork, num_envs: int, config: OnlineConfig, seed: int
+        self,
+        r_network: RNetwork,
+        num_envs: int,
+        config: OnlineConfig,
+        seed: int,
+        replay: Replay | None = None,
     ) -> None:
         least = config.fit.least_steps * num_envs
         if min(config.refit_every, config.history) < least:
@@ -60,7 +67,7 @@ class OnlineFitting:
         self.num_envs = num_envs
         self.config = config
         self.seed = seed
-        self.replay: FrameReplay | None = None
+        self.replay = replay
         self.steps_since_fit = 0
         self.num_fits = 0
 
@@ -68,15 +75,18 @@ class OnlineFitting:
     def is_due(self) -> bool:
         return self.steps_since_fit >= self.config.refit_every
 
-    def keep(self, view: Tensor, first: Tensor) -> None:
-        """Keeps one observation of every environment."""
+    def extend(self, rows: Tensor, first: Tensor) -> None:
+        """Keeps (R, N, ...) of what the replay keeps, with (R, N) marks of new episodes."""
         if self.replay is None:
-            self.replay = self._new_replay(view.dtype)
-        self.replay.add(view, first)
-        self.steps_since_fit += self.num_envs
+            self.replay = self._frames_in_memory(rows.dtype)
+        self.replay.extend(rows, first)
+        self.steps_since_fit += first.numel()
 
-    def refit(self) -> FitReport | None:
-        """Fits the R-network to what is kept; None, and a warning, where that has no pairs."""
+    def refit(self) -> dict[str, float]:
+        """Fits the R-network to what is kept and says how well.
+
+        Says nothing, and warns, where what is kept has no pairs: the R-network stays as it was.
+        """
         assert self.replay is not None
         self.steps_since_fit = 0
         # Every refit has an optimiser and random numbers of its own, from the seed and its
@@ -91,11 +101,15 @@ class OnlineFitting:
             warnings.warn(
                 f"the R-network was not refitted: {error}", RuntimeWarning, stacklevel=3
             )
-            return None
+            return {}
         self.num_fits += 1
-        return report
+        return {
+            "r_network_accuracy": report.held_out_accuracy,
+            "r_network_training_accuracy": report.accuracy,
+            "r_network_loss": report.loss,
+        }
 
-    def _new_replay(self, dtype: torch.dtype) -> FrameReplay:
+    def _frames_in_memory(self, dtype: torch.dtype) -> FrameReplay:
         num_steps = self.config.history // self.num_envs
         shape = self.r_network.config.view_shape
         return FrameReplay(num_steps, self.num_envs, shape, dtype, self.r_network.device)
@@ -108,12 +122,13 @@ class OnlineFitting:
             "num_fits": self.num_fits,
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        replay = None
-        if state["replay"] is not None:
-            replay = self._new_replay(state["replay"]["views"].dtype)
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        if state["replay"] is None:
+            self.replay = None
+        else:
+            replay = self.replay or self._frames_in_memory(state["replay"]["views"].dtype)
             replay.load_state_dict(state["replay"])
-        self.replay = replay
+            self.replay = replay
         self.seed = state["seed"]
         self.steps_since_fit = state["steps_since_fit"]
         self.num_fits = state["num_fits"]

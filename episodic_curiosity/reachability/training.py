@@ -3,11 +3,8 @@
 Savinov et al. 2019, section S2. Shapes: B pairs in a batch.
 """
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -15,6 +12,7 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from episodic_curiosity.checks import check_at_least, check_number, check_type, check_views
+from episodic_curiosity.reachability.bar import progress_bar
 from episodic_curiosity.reachability.experience import Experience, Window
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.pairs import (
@@ -118,7 +116,7 @@ def fit(
 
     r_network.train()
     try:
-        with _progress_bar(num_iterations, progress) as advance:
+        with progress_bar("fitting the R-network", num_iterations, progress) as advance:
             for iteration in range(num_iterations):
                 first, second, reachable = _observations(
                     experience, next(batches), r_network.device
@@ -242,8 +240,9 @@ def _observations(
     experience: Experience, pairs: Pairs, device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Both observations (B, ...) and the label (B,) as a float, on the R-network's device."""
-    first = experience.views(pairs.first, pairs.env).to(device, non_blocking=True)
-    second = experience.views(pairs.second, pairs.env).to(device, non_blocking=True)
+    # At once, because a world that redraws on a GPU does so in pieces of a fixed size.
+    time, env = torch.cat([pairs.first, pairs.second]), pairs.env.repeat(2)
+    first, second = experience.views(time, env).to(device, non_blocking=True).chunk(2)
     return first, second, pairs.reachable.to(device, torch.float32, non_blocking=True)
 
 
@@ -269,23 +268,3 @@ def _adam(r_network: RNetwork, config: FitConfig) -> torch.optim.Adam:
         {"params": others},
     ]
     return torch.optim.Adam(groups, config.learning_rate, fused=True)
-
-
-@contextmanager
-def _progress_bar(total: int, wanted: bool) -> Iterator[Callable[[], None]]:
-    """A bar on the terminal; nothing elsewhere, or where rich is not installed."""
-    if not (wanted and sys.stderr.isatty() and find_spec("rich")):
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = (
-        "fitting the R-network",
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda: bar.advance(task)

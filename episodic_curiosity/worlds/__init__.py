@@ -55,6 +55,8 @@ class WorldSpec:
     episode_steps: int  # an episode is truncated after so many steps
     can_restore: bool = False  # state() / load_state() continue as if nothing had happened
     can_redraw: bool = False  # snapshot() / redraw(snapshot) give back any past view
+    snapshot_bytes: int = 0  # of one environment's snapshot, where there are any
+    can_capture: bool = False  # on a GPU, a CUDA graph can hold step(): nothing is waited for
     has_position: bool = False
     oracle_cell: float = 0.0  # side of a Grid-Oracle cell, in units of `position`
 
@@ -97,7 +99,7 @@ class RedrawableWorld(World, Protocol):
         """The observations of any number of snapshots, `final_snapshot` among them."""
 
 
-FAMILIES = ("maze",)
+FAMILIES = ("maze", "vizdoom", "gym", "ant")
 
 
 def make_world(
@@ -109,7 +111,7 @@ def make_world(
     split: Split = "train",
     **options: Any,
 ) -> World:
-    """Makes the world of a task such as "maze/sparse" or "maze/sparse+noise".
+    """Makes the world of a task such as "maze/sparse+noise" or "gym/CartPole-v1".
 
     A suffix puts a television into the picture; the options are those of the family's world
     (and of the television). A family's dependencies are imported only when it is asked for.
@@ -119,6 +121,13 @@ def make_world(
     if family not in FAMILIES:
         known = ", ".join(f"{known}/..." for known in FAMILIES)
         raise ValueError(f"there is no task {task!r}; tasks are named {known}")
+    if family == "vizdoom":
+        from episodic_curiosity.worlds.vizdoom.world import VizdoomWorld
+
+        scenario = task.partition("/")[2]  # maybe a path, with a plus of its own
+        return VizdoomWorld(
+            scenario, num_envs=num_envs, seed=seed, device=device, split=split, **options
+        )
     if plus:
         from episodic_curiosity.worlds import television
 
@@ -129,6 +138,18 @@ def make_world(
             name, num_envs=num_envs, seed=seed, device=device, split=split, **options
         )
         return television.Television(inner, programme, seed=seed, pictures=pictures)
+    if family == "gym":
+        from episodic_curiosity.worlds.gymnasium import GymnasiumWorld
+
+        return GymnasiumWorld(
+            member, num_envs=num_envs, seed=seed, device=device, split=split, **options
+        )
+    if family == "ant":
+        from episodic_curiosity.worlds.ant.world import AntWorld
+
+        return AntWorld(
+            member, num_envs=num_envs, seed=seed, device=device, split=split, **options
+        )
 
     from episodic_curiosity.worlds.maze.world import MazeWorld
 

@@ -1,10 +1,15 @@
 """The agent's network: sizes, actions, and what it refuses."""
 
+import json
+import math
+
 import numpy as np
 import pytest
 import torch
 
 from episodic_curiosity import Agent
+from episodic_curiosity.randomness import random_bits
+from episodic_curiosity.reachability.network import to_input
 
 
 def test_the_nature_network_has_the_paper_s_size():
@@ -15,10 +20,15 @@ def test_the_nature_network_has_the_paper_s_size():
 
 def test_the_first_policy_is_nearly_uniform():
     output = Agent((3, 84, 84), num_actions=9)(torch.rand(4, 3, 84, 84))
-    assert output.value.shape == (4,)
+    assert output.value.shape == (4, 1)
     torch.testing.assert_close(
         output.policy.probs, torch.full((4, 9), 1 / 9), atol=0.02, rtol=0
     )
+
+
+def test_bytes_as_bfloat16_are_what_rounding_the_floats_would_give():
+    frames = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16)
+    assert torch.equal(to_input(frames, torch.bfloat16), to_input(frames).bfloat16())
 
 
 def test_one_observation_or_many_arrays_or_tensors():
@@ -42,6 +52,82 @@ def test_continuous_actions():
     assert torch.equal(most_likely, policy.mean)
 
 
+def draws(num_envs, step=0):
+    return random_bits(torch.arange(num_envs), step)
+
+
+def test_decisions_follow_the_policy():
+    """20,000 draws at one observation; a share strays by about 0.0035."""
+    agent = Agent((5,), num_actions=3)
+    with torch.no_grad():
+        agent.policy_head.bias.copy_(torch.tensor([0.5, 0.3, 0.2]).log())
+    observation = torch.zeros(20_000, 5)
+    decision = agent.decide(observation, draws(20_000))
+    with torch.no_grad():
+        policy, value = agent(observation)
+    shares = decision.action.bincount() / 20_000
+    torch.testing.assert_close(shares, policy.probs[0], atol=0.015, rtol=0)
+    assert torch.equal(decision.log_prob, policy.log_prob(decision.action))
+    assert torch.equal(decision.value, value)
+
+
+def test_continuous_decisions_follow_the_policy():
+    agent = Agent((5,), num_actions=2, continuous=True, num_values=2)
+    with torch.no_grad():
+        agent.log_std.copy_(torch.tensor([0.5, 2.0]).log())
+        agent.policy_head.bias.copy_(torch.tensor([3.0, -1.0]))
+    observation = torch.zeros(20_000, 5)
+    decision = agent.decide(observation, draws(20_000))
+    assert decision.action.shape == (20_000, 2)
+    assert decision.value.shape == (20_000, 2)
+    spread, mean = torch.std_mean(decision.action, dim=0)
+    torch.testing.assert_close(mean, torch.tensor([3.0, -1.0]), atol=0.05, rtol=0)
+    torch.testing.assert_close(spread, torch.tensor([0.5, 2.0]), atol=0, rtol=0.03)
+    noise = (decision.action - mean) / spread
+    within_one = (noise.abs() < 1).float().mean(dim=0)
+    torch.testing.assert_close(within_one, torch.full((2,), 0.683), atol=0.015, rtol=0)
+    assert abs((noise[:, 0] * noise[:, 1]).mean()) < 0.03
+    with torch.no_grad():
+        centre = agent(observation).policy.mean
+    scale = torch.tensor([0.5, 2.0])
+    by_hand = -0.5 * ((decision.action - centre) / scale).square() - scale.log()
+    by_hand = (by_hand - 0.5 * math.log(2 * math.pi)).sum(dim=1)
+    torch.testing.assert_close(decision.log_prob, by_hand)
+
+
+def test_the_same_bits_decide_the_same_alone_and_in_a_batch():
+    agent = Agent((5,), num_actions=3)
+    observation = torch.rand(7, 5)
+    together = agent.decide(observation, draws(7)).action
+    alone = [agent.decide(observation[i : i + 1], draws(7)[i : i + 1]).action for i in range(7)]
+    assert torch.equal(together, torch.cat(alone))
+    later = [agent.decide(observation, draws(7, step)).action.tolist() for step in range(9)]
+    assert together.tolist() == later[0] != later[1]
+
+
+@pytest.mark.parametrize("unit", [0.0, 1.0 - 2.0**-24])
+def test_the_rarest_bits_still_decide(unit, monkeypatch):
+    monkeypatch.setattr(
+        "episodic_curiosity.agent.network.random_unit",
+        lambda draw, entries, *_: torch.full((len(draw), len(entries)), unit),
+    )
+    discrete = Agent((5,), 3).decide(torch.rand(2, 5), draws(2))
+    assert ((discrete.action >= 0) & (discrete.action < 3)).all()
+    assert discrete.log_prob.isfinite().all()
+    continuous = Agent((5,), 3, continuous=True).decide(torch.rand(2, 5), draws(2))
+    assert continuous.action.isfinite().all()
+
+
+def test_an_agent_saved_before_there_were_value_heads(tmp_path):
+    saved = Agent((5,), num_actions=3)
+    saved.save(tmp_path)
+    header = json.loads((tmp_path / "agent.json").read_text())
+    del header["config"]["num_values"]
+    (tmp_path / "agent.json").write_text(json.dumps(header))
+    observation = torch.rand(2, 5)
+    assert torch.equal(Agent.load(tmp_path)(observation).value, saved(observation).value)
+
+
 def test_the_deterministic_action_is_the_most_likely_one():
     agent = Agent((5,), num_actions=3)
     observation = torch.rand(20, 5)
@@ -61,6 +147,11 @@ def test_the_deterministic_action_is_the_most_likely_one():
 def test_impossible_agents(arguments, message):
     with pytest.raises(ValueError, match=message):
         Agent(*arguments)
+
+
+def test_an_agent_without_values():
+    with pytest.raises(ValueError, match="num_values must be a whole number of at least 1"):
+        Agent((5,), 3, num_values=0)
 
 
 def test_a_wrong_observation():

@@ -74,6 +74,18 @@ def test_nothing_is_paid_before_the_first_fit():
     assert ec.bonus(step([9], [False])).tolist() == [0.0]
 
 
+def test_metrics_by_hand():
+    ec = corridor(num_envs=2, memory_capacity=4)
+    for places in ([0, 0], [10, 0], [20, 0], [30, 0]):
+        ec.bonus(step(places, [places == [0, 0]] * 2))
+    assert ec.metrics() == {
+        "bonus_mean": 0.0,  # 0.5 for one environment and -0.5 for the other
+        "bonus_spread": 0.5,
+        "memory_fill": (4 + 1) / 2 / 4,
+        "memory_full": 0.5,
+    }
+
+
 @pytest.mark.parametrize("comparator", ["mlp", "dot"])
 @pytest.mark.parametrize("replacement", ["random", "fifo"])
 @pytest.mark.parametrize("aggregate", AGGREGATES)

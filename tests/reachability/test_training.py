@@ -111,7 +111,7 @@ def test_an_interrupted_fit_leaves_the_network_ready_for_use():
 
         def views(self, time, env):
             Interrupted.calls += 1
-            if Interrupted.calls == 6:
+            if Interrupted.calls == 4:
                 raise KeyboardInterrupt
             return super().views(time, env)
 

@@ -185,7 +185,7 @@ class WorldConformance:
             snapshots.append(world.snapshot())  # type: ignore[attr-defined]
         rows = torch.cat(snapshots)
         assert rows.dtype == torch.uint8
-        assert rows.shape[1] <= 256
+        assert rows.shape[1] == world.spec.snapshot_bytes <= 256
         order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
         redrawn = world.redraw(rows[order])  # type: ignore[attr-defined]
         assert torch.equal(redrawn, torch.cat(views)[order])

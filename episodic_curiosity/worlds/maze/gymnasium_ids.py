@@ -53,6 +53,7 @@ class MazeVectorEnv(VectorEnv[Array, Array, Array]):
         task: str,
         num_envs: int = 1,
         render_mode: str | None = None,
+        max_episode_steps: int | None = None,
         **options: Any,
     ) -> None:
         """The options are those of make_world; until reset gives a seed, it is random."""
@@ -60,7 +61,10 @@ class MazeVectorEnv(VectorEnv[Array, Array, Array]):
             raise ValueError(f"render_mode can be 'rgb_array' or None, got {render_mode!r}")
         self.num_envs, self.render_mode = num_envs, render_mode
         seed = int(self.np_random.integers(1 << 63))
+        if max_episode_steps is not None:
+            options["episode_steps"] = max_episode_steps
         self._world = make_world(task, num_envs=num_envs, seed=seed, **options)
+        self.max_episode_steps = self._world.spec.episode_steps
         channels, height, width = self._world.spec.observation_shape
         self.single_observation_space = spaces.Box(0, 255, (height, width, channels), np.uint8)
         self.single_action_space = spaces.Discrete(self._world.spec.num_actions)

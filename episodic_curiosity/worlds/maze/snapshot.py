@@ -45,8 +45,18 @@ def pack(scene: Scene) -> Tensor:
     columns = []
     for name, field in scene._asdict().items():
         stored = field.to(STORED.get(name, field.dtype)).reshape(len(field), -1)
-        columns.append(stored.clone(memory_format=CONTIGUOUS).view(torch.uint8))
+        columns.append(_to_bytes(stored))
     return torch.cat(columns, dim=1)
+
+
+def _to_bytes(field: Tensor) -> Tensor:
+    """(N, bytes) of an (N, ...) field, the lowest byte of a number first."""
+    if not torch.compiler.is_compiling():
+        return field.clone(memory_format=CONTIGUOUS).view(torch.uint8)
+    # The compiler cannot view a number as several smaller ones; it can take it apart.
+    whole = field.view(torch.int32) if field.dtype == torch.float32 else field
+    shifts = torch.arange(0, 8 * field.dtype.itemsize, 8, device=field.device)
+    return ((whole[..., None] >> shifts) & 0xFF).to(torch.uint8).flatten(1)
 
 
 def unpack(rows: Tensor, num_sprites: int) -> Scene:

@@ -126,6 +126,8 @@ class MazeWorld:
             episode_steps=self._task.episode_steps,
             can_restore=True,
             can_redraw=True,
+            can_capture=True,
+            snapshot_bytes=snapshot.num_bytes(self._rules.num_sprites),
             has_position=True,
             oracle_cell=ORACLE_CELL,
         )

@@ -1,0 +1,222 @@
+"""Plays T steps of N environments at a time, with an agent and a bonus.
+
+On a GPU, and where the world allows it, a step (policy, world, bonus) is one replayed CUDA
+graph: nothing is waited for until the rollout is whole. Shapes: T steps, N environments,
+H value heads.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.agent.tally import EpisodeTally
+from episodic_curiosity.bonus import Bonus
+from episodic_curiosity.checks import check_at_least
+from episodic_curiosity.randomness import random_bits, seed_words
+from episodic_curiosity.rollout import Rollout
+from episodic_curiosity.worlds import RedrawableWorld, RestorableWorld, Step, World
+
+STREAM = 0xDEC1DE  # keeps these random numbers apart from those of the world
+WARM_UP_STEPS = 3  # before a step is captured: libraries set themselves up in the first ones
+
+
+class Collector:
+    """Fills one rollout after another; the next one overwrites the tensors of the last."""
+
+    def __init__(
+        self,
+        world: World,
+        agent: Agent,
+        bonus: Bonus,
+        num_steps: int,
+        *,
+        seed: int,
+        bootstrap: bool = True,
+        whole_at_start: bool = True,
+    ) -> None:
+        """With `bootstrap`, episodes cut off by the clock get the value of their last frame."""
+        check_at_least("num_steps", num_steps, 1)
+        self.world, self.agent, self.bonus = world, agent, bonus
+        self.tally = EpisodeTally(world.spec, whole_at_start=whole_at_start)
+        self._seed = seed_words(seed)
+        self._bootstrap = bootstrap
+        spec, device = world.spec, world.spec.device
+        self._env = torch.arange(spec.num_envs, device=device)
+        self._clock = torch.zeros((), dtype=torch.int64, device=device)  # steps ever played
+        self._slot = torch.zeros(1, dtype=torch.int64, device=device)  # t
+        self._rollout = self._room(num_steps)
+        self._view = None if self._rollout.view is None else self._rollout.view[0].clone()
+        # What the last observations of episodes that the clock cut off can be had from.
+        self._final_snapshot: Tensor | None = None  # (T, N, bytes), of worlds that give it
+        self._final_rows: list[tuple[int, Tensor, Tensor]] = []  # t, rows, observations
+        self._captures = device.type == "cuda" and spec.can_capture
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._num_warm_ups = 0
+
+    def reset(self) -> None:
+        """Begins new episodes everywhere."""
+        step = self.world.reset()
+        self._rollout.observation[-1] = step.observation
+        self._rollout.first[-1] = step.first
+        if self._view is not None:
+            self._view.copy_(step.view)
+        self.tally.open(step)
+        self.bonus.bonus(step, None)
+
+    @torch.no_grad()
+    def collect(self) -> Rollout:
+        """Plays T steps on; what is returned is valid until the next call."""
+        rollout = self._rollout
+        rollout.observation[0] = rollout.observation[-1]
+        rollout.first[0] = rollout.first[-1]
+        self._final_rows.clear()
+        self._slot.zero_()
+        for time in range(rollout.num_steps):
+            self._play(time)
+        rollout.value[-1] = self.agent(rollout.observation[-1]).value
+        if self._bootstrap:
+            self._value_final_observations()
+        return rollout
+
+    def state_dict(self) -> dict[str, Any]:
+        """A copy of where play stands; the world's part only where it can be restored."""
+        state: dict[str, Any] = {
+            "clock": self._clock.clone(),
+            "observation": self._rollout.observation[-1].clone(),
+            "first": self._rollout.first[-1].clone(),
+            "tally": self.tally.state_dict(),
+        }
+        if self._view is not None:
+            state["view"] = self._view.clone()
+        if self.world.spec.can_restore:
+            state["world"] = cast(RestorableWorld, self.world).state()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from such a state; a world that cannot be restored begins new episodes."""
+        self._clock.copy_(state["clock"])
+        self.tally.load_state_dict(state["tally"])
+        if not self.world.spec.can_restore:
+            self.reset()
+            return
+        cast(RestorableWorld, self.world).load_state(state["world"])
+        self._rollout.observation[-1] = state["observation"]
+        self._rollout.first[-1] = state["first"]
+        if self._view is not None:
+            self._view.copy_(state["view"])
+
+    def _room(self, num_steps: int) -> Rollout:
+        spec = self.world.spec
+        num_values = self.agent.config.num_values
+        steps, longer = (num_steps, spec.num_envs), (num_steps + 1, spec.num_envs)
+
+        def room(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+            return torch.zeros(shape, dtype=dtype, device=spec.device)
+
+        snapshot = view = None
+        if self.bonus.needs_views:
+            if spec.can_redraw:
+                snapshot = room(*steps, spec.snapshot_bytes, dtype=torch.uint8)
+            else:
+                view = room(*steps, *spec.view_shape, dtype=spec.view_dtype)
+        return Rollout(
+            observation=room(*longer, *spec.observation_shape, dtype=spec.observation_dtype),
+            action=room(
+                *steps,
+                *spec.action_shape,
+                dtype=torch.int64 if spec.num_actions else torch.float32,
+            ),
+            log_prob=room(*steps),
+            value=room(*longer, num_values),
+            reward=room(*steps),
+            bonus=room(*steps),
+            first=room(*longer, dtype=torch.bool),
+            terminated=room(*steps, dtype=torch.bool),
+            final_value=room(*steps, num_values),
+            snapshot=snapshot,
+            view=view,
+        )
+
+    def _play(self, time: int) -> None:
+        """One step: eager, or from the graph once there is one."""
+        if not self._captures:
+            self._step(time)
+            return
+        if self._graph is not None:
+            self._graph.replay()
+            return
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            self._step(time)
+        torch.cuda.current_stream().wait_stream(stream)
+        self._num_warm_ups += 1
+        if self._num_warm_ups == WARM_UP_STEPS:
+            torch.cuda.synchronize()
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):  # records the step and does not take it
+                self._step(time)
+
+    def _step(self, time: int) -> None:
+        """Acts once everywhere. A graph cannot know the time: there, `_slot` tells it."""
+        rollout, slot = self._rollout, self._slot
+        if rollout.snapshot is not None:
+            snapshot = cast(RedrawableWorld, self.world).snapshot()
+            rollout.snapshot.index_copy_(0, slot, snapshot[None])
+        if rollout.view is not None and self._view is not None:
+            rollout.view.index_copy_(0, slot, self._view[None])
+        draw = random_bits(*self._seed, STREAM, self._clock, self._env)
+        observation = rollout.observation.index_select(0, slot).squeeze(0)
+        decision = self.agent.decide(observation, draw)
+        action = decision.action
+        if not self.world.spec.num_actions:
+            action = action.clamp(-1.0, 1.0)
+        step = self.world.step(action)
+        bonus = self.bonus.bonus(step, action)
+        self.tally.add(step, action, bonus)
+        kept = {
+            "action": decision.action,
+            "log_prob": decision.log_prob,
+            "value": decision.value,
+            "reward": step.reward,
+            "bonus": bonus,
+            "terminated": step.terminated,
+        }
+        for name, tensor in kept.items():
+            getattr(rollout, name).index_copy_(0, slot, tensor[None])
+        if self._bootstrap:
+            self._keep_final(step, time)
+        self._clock += 1
+        slot += 1
+        rollout.observation.index_copy_(0, slot, step.observation[None])
+        rollout.first.index_copy_(0, slot, step.first[None])
+        if self._view is not None:
+            self._view.copy_(step.view)
+
+    def _keep_final(self, step: Step, time: int) -> None:
+        """Keeps the last observations of episodes that the clock cut off, for later."""
+        if step.final_snapshot is not None:
+            if self._final_snapshot is None:
+                shape = (self._rollout.num_steps, *step.final_snapshot.shape)
+                self._final_snapshot = step.final_snapshot.new_zeros(shape)
+            self._final_snapshot.index_copy_(0, self._slot, step.final_snapshot[None])
+        elif step.final_observation is not None:
+            rows = step.truncated.nonzero().squeeze(1)
+            if len(rows):
+                self._final_rows.append((time, rows, step.final_observation[rows]))
+
+    def _value_final_observations(self) -> None:
+        """Fills `final_value`; here a GPU is waited for, once in a rollout."""
+        rollout = self._rollout
+        rollout.final_value.zero_()
+        for time, rows, observation in self._final_rows:
+            rollout.final_value[time, rows] = self.agent(observation).value
+        if self._final_snapshot is not None:
+            times, envs = rollout.truncated.nonzero(as_tuple=True)
+            if len(times):
+                world = cast(RedrawableWorld, self.world)
+                observation = world.redraw_observation(self._final_snapshot[times, envs])
+                rollout.final_value[times, envs] = self.agent(observation).value

@@ -1,0 +1,79 @@
+"""One Adam and one gradient clip over all that learns, its state by the names of parameters."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from episodic_curiosity.checks import first_difference
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of every parameter
+
+
+class Optimiser:
+    """Adam as OpenAI's baselines sets it; fill `learning_rate` before a step.
+
+    Its state is made at once and changed in place, so that one can be loaded at any time and a
+    CUDA graph can hold a step.
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, nn.Parameter], max_gradient_norm: float
+    ) -> None:
+        self.parameters = dict(parameters)
+        self.max_gradient_norm = max_gradient_norm
+        weights = list(self.parameters.values())
+        device = weights[0].device
+        self.learning_rate = torch.zeros((), device=device)
+        self._adam = torch.optim.Adam(
+            weights,
+            self.learning_rate,
+            eps=1e-5,
+            fused=True,
+            capturable=device.type == "cuda",
+        )
+        for weight in weights:
+            self._adam.state[weight] = {
+                "step": torch.zeros((), device=device),
+                "exp_avg": torch.zeros_like(weight),
+                "exp_avg_sq": torch.zeros_like(weight),
+            }
+
+    def descend(self, loss: Tensor) -> Tensor:
+        """One step down the loss; returns the gradient's norm before the clip, 0-dim."""
+        self._adam.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.parameters.values(), self.max_gradient_norm)
+        self._adam.step()
+        return norm
+
+    def state_dict(self) -> dict[str, dict[str, Tensor]]:
+        """A copy: for each of MOMENTS, a tensor for each parameter."""
+        return {
+            moment: {name: tensor.clone() for name, tensor in tensors.items()}
+            for moment, tensors in self._moments().items()
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state of the same parameters."""
+        if state.keys() != set(MOMENTS):
+            raise ValueError(
+                f"an optimiser's state has {', '.join(MOMENTS)}, got {sorted(state)}"
+            )
+        moments = self._moments()
+        for moment, tensors in moments.items():
+            if difference := first_difference(state[moment], tensors):
+                raise ValueError(f"the optimiser's {moment} {difference}")
+        for moment, tensors in moments.items():
+            for name, tensor in tensors.items():
+                tensor.copy_(state[moment][name])
+
+    def _moments(self) -> dict[str, dict[str, Tensor]]:
+        return {
+            moment: {
+                name: self._adam.state[weight][moment]
+                for name, weight in self.parameters.items()
+            }
+            for moment in MOMENTS
+        }

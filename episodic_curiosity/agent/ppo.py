@@ -1,0 +1,300 @@
+"""PPO: a better policy from what the present one has just lived through.
+
+Schulman et al. 2017, in the form of OpenAI's baselines, which the paper used. Shapes: T steps,
+N environments, B samples in a minibatch, H value heads.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from episodic_curiosity.agent.advantages import advantages
+from episodic_curiosity.agent.losses import clipped_gain, value_error
+from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.agent.optimiser import Optimiser
+from episodic_curiosity.checks import check_at_least, check_choice, check_number
+from episodic_curiosity.randomness import random_bits, seed_words
+from episodic_curiosity.rollout import Rollout
+
+SHUFFLE = 0x5B0FF1E  # keeps the order of samples apart from other draws of the same seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPOConfig:
+    """PPO as the authors ran it on DMLab: their release, and the paper's table for PPO + EC."""
+
+    num_steps: int = 256  # T, from one update to the next
+    num_minibatches: int = 4
+    num_epochs: int = 4
+    gamma: float = 0.99
+    lam: float = 0.95  # of generalised advantage estimation
+    learning_rate: float = 2.5e-4
+    clip_range: float = 0.1
+    decay: Literal["linear", "constant"] = "linear"  # learning rate and clip range, to 0
+    value_coefficient: float = 0.5
+    entropy_coefficient: float = 0.0021
+    max_gradient_norm: float = 0.5
+    reward_scale: float = 1.0  # of the task's reward; the bonus has a scale of its own
+    timeouts_are_ends: bool = False  # True, as the authors: nothing follows a time-out
+    clip_values: bool = True  # a value moves by at most the clip range, too
+    normalise_advantages: bool = True  # in every minibatch
+    bonus_head: bool = False  # a value head of its own for the bonus
+    bonus_gamma: float | None = None  # of that head; as gamma unless given
+
+    def __post_init__(self) -> None:
+        for name in ("num_steps", "num_minibatches", "num_epochs"):
+            check_at_least(name, getattr(self, name), 1)
+        for name in ("learning_rate", "clip_range", "max_gradient_norm"):
+            check_number(name, getattr(self, name), above=0)
+        for name in ("value_coefficient", "entropy_coefficient", "reward_scale"):
+            check_number(name, getattr(self, name))
+        for name in ("gamma", "lam", "bonus_gamma"):
+            share = getattr(self, name)
+            if name == "bonus_gamma" and share is None:
+                continue
+            check_number(name, share)
+            if not 0 <= share <= 1:
+                raise ValueError(f"{name} must be a number from 0 to 1, got {share!r}")
+        check_choice("decay", self.decay, ("linear", "constant"))
+        if self.bonus_gamma is not None and not self.bonus_head:
+            raise ValueError(
+                f"bonus_gamma is for the bonus_head, which is off, got {self.bonus_gamma!r}"
+            )
+
+    @property
+    def num_values(self) -> int:
+        """H, which the agent has to have."""
+        return 2 if self.bonus_head else 1
+
+
+class Minibatch(NamedTuple):
+    """B samples of a rollout, from any step and environment."""
+
+    observation: Tensor  # (B, ...)
+    next_observation: Tensor | None  # (B, ...), gathered for an auxiliary only
+    action: Tensor  # (B,) int64, or (B, A) float32
+    connected: Tensor  # (B,) bool, next_observation is of the same episode
+    log_prob: Tensor  # (B,) of the action when it was taken
+    advantage: Tensor  # (B,) of all heads together
+    target: Tensor  # (B, H) what the values should have been
+    value: Tensor  # (B, H) what they were
+
+    def select(self, index: Tensor) -> "Minibatch":
+        """The samples of these numbers."""
+        # Several times faster than x[index] on a CPU: rows are copied whole.
+        following = self.next_observation
+        return Minibatch(
+            observation=self.observation.index_select(0, index),
+            next_observation=None if following is None else following.index_select(0, index),
+            action=self.action.index_select(0, index),
+            connected=self.connected.index_select(0, index),
+            log_prob=self.log_prob.index_select(0, index),
+            advantage=self.advantage.index_select(0, index),
+            target=self.target.index_select(0, index),
+            value=self.value.index_select(0, index),
+        )
+
+
+class Auxiliary(Protocol):
+    """Learns from the same minibatches, under the same Adam and gradient clip (ICM)."""
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
+
+    def loss(self, batch: Minibatch) -> tuple[Tensor, dict[str, Tensor]]:
+        """What is added to PPO's loss, and 0-dim tensors to report; waits for nothing."""
+
+
+class PPO:
+    """Updates an agent in place, `num_updates` times in a run.
+
+    An update depends on the weights, Adam's moments, the rollout, the seed and the number of
+    the update alone: there is no generator to save.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        config: PPOConfig,
+        *,
+        num_updates: int,
+        seed: int,
+        auxiliary: Auxiliary | None = None,
+    ) -> None:
+        check_at_least("num_updates", num_updates, 1)
+        if agent.config.num_values != config.num_values:
+            raise ValueError(
+                f"PPO with bonus_head={config.bonus_head} wants an agent with num_values="
+                f"{config.num_values}, got {agent.config.num_values}"
+            )
+        self.agent = agent
+        self.config = config
+        self.num_updates = num_updates
+        self.auxiliary = auxiliary
+        self._seed_words = seed_words(seed)
+
+        device = agent.device
+        gammas = (
+            config.gamma,
+            config.gamma if config.bonus_gamma is None else config.bonus_gamma,
+        )
+        self._gamma = torch.tensor(gammas[: config.num_values], device=device)  # (H,)
+        # A tensor, so that a captured minibatch step follows its decay.
+        self._clip_range = torch.tensor(config.clip_range, device=device)
+
+        parameters = {f"agent.{name}": weight for name, weight in agent.named_parameters()}
+        if auxiliary is not None:
+            named = auxiliary.named_parameters()
+            parameters |= {f"auxiliary.{name}": weight for name, weight in named}
+        self._optimiser = Optimiser(parameters, config.max_gradient_norm)
+
+    def update(self, rollout: Rollout, number: int) -> dict[str, float]:
+        """Learns from a rollout in the update of that number, from 0; says how it went.
+
+        Raises FloatingPointError where a loss was not finite: the weights are spoilt then.
+        """
+        self._check(rollout, number)
+        remaining = 1.0 - number / self.num_updates if self.config.decay == "linear" else 1.0
+        learning_rate = self.config.learning_rate * remaining
+        self._optimiser.learning_rate.fill_(learning_rate)
+        self._clip_range.fill_(self.config.clip_range * remaining)
+
+        samples = self._samples(rollout)
+        history = [
+            self._improve(samples.select(index))
+            for epoch in range(self.config.num_epochs)
+            for index in self._order(len(samples.advantage), number, epoch)
+        ]
+        return _finite_means(history, number) | {
+            "explained_variance": _explained_variance(samples),
+            "learning_rate": learning_rate,
+        }
+
+    def state_dict(self) -> dict[str, dict[str, Tensor]]:
+        """A copy of Adam's moments, by the names of the parameters; not the weights."""
+        return self._optimiser.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from such a state of the same agent and auxiliary."""
+        self._optimiser.load_state_dict(state)
+
+    def _check(self, rollout: Rollout, number: int) -> None:
+        check_at_least("the number of an update", number, 0)
+        if number >= self.num_updates:
+            raise ValueError(
+                f"this run has {self.num_updates} updates, numbered from 0, got {number}"
+            )
+        if rollout.value.shape[2] != self.config.num_values:
+            raise ValueError(
+                f"the rollout's value must have {self.config.num_values} heads, "
+                f"got {rollout.value.shape[2]}"
+            )
+        if rollout.num_steps * rollout.num_envs % self.config.num_minibatches:
+            raise ValueError(
+                f"{rollout.num_steps} steps of {rollout.num_envs} environments cannot be cut "
+                f"into {self.config.num_minibatches} equal minibatches"
+            )
+
+    def _samples(self, rollout: Rollout) -> Minibatch:
+        """The whole rollout as T * N samples; views of it wherever it is contiguous."""
+        reward = self.config.reward_scale * rollout.reward
+        if self.config.bonus_head:
+            reward = torch.stack([reward, rollout.bonus], dim=2)  # (T, N, 2)
+        else:
+            reward = (reward + rollout.bonus).unsqueeze(2)  # (T, N, 1)
+        advantage = advantages(
+            rollout,
+            reward,
+            gamma=self._gamma,
+            lam=self.config.lam,
+            timeouts_are_ends=self.config.timeouts_are_ends,
+        )
+        following = None
+        if self.auxiliary is not None:
+            following = rollout.observation[1:].flatten(0, 1)
+        return Minibatch(
+            observation=rollout.observation[:-1].flatten(0, 1),
+            next_observation=following,
+            action=rollout.action.flatten(0, 1),
+            connected=~rollout.first[1:].flatten(),
+            log_prob=rollout.log_prob.flatten(),
+            advantage=advantage.sum(dim=2).flatten(),
+            target=(advantage + rollout.value[:-1]).flatten(0, 1),
+            value=rollout.value[:-1].flatten(0, 1),
+        )
+
+    def _order(self, num_samples: int, number: int, epoch: int) -> Tensor:
+        """(num_minibatches, B): every sample once, in an order of this epoch's own."""
+        sample = torch.arange(num_samples, device=self.agent.device)
+        bits = random_bits(*self._seed_words, SHUFFLE, number, epoch, sample)
+        return bits.argsort(stable=True).view(self.config.num_minibatches, -1)
+
+    def _improve(self, batch: Minibatch) -> dict[str, Tensor]:
+        """One step of Adam; shapes are always the same and nothing is waited for."""
+        loss, metrics, diagnostics = self._loss(batch)
+        if self.auxiliary is not None:
+            auxiliary_loss, auxiliary_metrics = self.auxiliary.loss(batch)
+            loss = loss + auxiliary_loss
+            metrics |= auxiliary_metrics
+        norm = self._optimiser.descend(loss)
+        metrics |= diagnostics | {"gradient_norm": norm}
+        return {name: metric.detach() for name, metric in metrics.items()}
+
+    def _loss(self, batch: Minibatch) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+        """PPO's loss, its parts, and what says how far the policy has moved."""
+        config = self.config
+        policy, value = self.agent(batch.observation)
+        log_ratio = policy.log_prob(batch.action) - batch.log_prob
+        advantage = batch.advantage
+        if config.normalise_advantages:
+            variance, mean = torch.var_mean(advantage, correction=0)
+            advantage = (advantage - mean) / (variance.sqrt() + 1e-8)
+
+        policy_loss = -clipped_gain(log_ratio, advantage, self._clip_range).mean()
+        value_range = self._clip_range if config.clip_values else None
+        errors = value_error(value, batch.value, batch.target, value_range)  # (B, H)
+        value_loss = errors.sum(dim=1).mean()
+        entropy = policy.entropy().mean()
+        loss = (
+            policy_loss
+            + config.value_coefficient * value_loss
+            - config.entropy_coefficient * entropy
+        )
+
+        log_ratio = log_ratio.detach()
+        change = log_ratio.expm1()  # ratio - 1
+        return (
+            loss,
+            {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy},
+            {
+                "clip_fraction": (change.abs() > self._clip_range).float().mean(),
+                "approximate_kl": (change - log_ratio).mean(),
+            },
+        )
+
+
+def _finite_means(history: list[dict[str, Tensor]], number: int) -> dict[str, float]:
+    """The mean of each metric over all minibatches; raises at the first NaN or infinity.
+
+    Here the device is waited for, once in an update.
+    """
+    names = list(history[0])
+    table = torch.stack([torch.stack(list(metrics.values())) for metrics in history]).cpu()
+    wrong = (~table.isfinite()).nonzero()
+    if len(wrong):
+        row, column = wrong[0].tolist()
+        raise FloatingPointError(
+            f"the {names[column]} of update {number} is {table[row, column].item()}, "
+            f"in minibatch {row + 1} of {len(history)}"
+        )
+    return dict(zip(names, table.double().mean(dim=0).tolist(), strict=True))
+
+
+def _explained_variance(samples: Minibatch) -> float:
+    """The share of the targets' variance that the values foretold; 0 where there is none."""
+    target = samples.target.sum(dim=1)
+    both = torch.stack([samples.advantage, target]).var(dim=1, correction=0)
+    unexplained, variance = both.tolist()  # advantage = target - value
+    return 1.0 - unexplained / variance if variance > 0 else 0.0

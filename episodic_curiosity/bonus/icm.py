@@ -1,0 +1,245 @@
+"""ICM: pay for what a model of the world did not foresee.
+
+Pathak et al. 2017, as the paper's baseline has it. Shapes: N environments, B transitions,
+A numbers that describe an action, D = 288 features.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import adaptive_avg_pool2d, cross_entropy, normalize
+
+from episodic_curiosity.bonus.state import check_part, check_parts, copied
+from episodic_curiosity.bonus.tally import Tally
+from episodic_curiosity.checks import (
+    check_at_least,
+    check_mask,
+    check_number,
+    check_tensor,
+    check_views,
+)
+from episodic_curiosity.reachability.network import to_input
+from episodic_curiosity.rollout import Rollout
+from episodic_curiosity.worlds import Step, WorldSpec
+
+SIDE = 42  # of the frames it sees, in pixels
+NUM_FEATURES = 288  # what four convolutions make of them: 32 filters x 3 x 3
+HIDDEN = 256
+MOST = 1.0  # a bonus is clipped to it
+
+
+@dataclass(frozen=True, kw_only=True)
+class ICMConfig:
+    """The paper's three numbers; these are DMLab's."""
+
+    scale: float = 0.55  # of the bonus
+    ratio: float = 0.96  # share of the forward model in the loss, the inverse one has the rest
+    strength: float = 64.0  # of the loss, beside PPO's
+
+    def __post_init__(self) -> None:
+        check_number("scale", self.scale, above=0)
+        check_number("strength", self.strength, above=0)
+        check_number("ratio", self.ratio)
+        if not 0 <= self.ratio <= 1:
+            raise ValueError(f"ratio must be from 0 to 1, got {self.ratio!r}")
+
+
+class Transitions(Protocol):
+    """What the loss needs of a minibatch."""
+
+    @property
+    def observation(self) -> Tensor: ...  # (B, ...)
+    @property
+    def next_observation(self) -> Tensor | None: ...  # (B, ...)
+    @property
+    def action(self) -> Tensor: ...  # (B,) int64, or (B, ...) float32
+    @property
+    def connected(self) -> Tensor: ...  # (B,) bool, both are of one episode
+
+
+class ICM(nn.Module):
+    """Features of observations, which action lay between two, and where an action leads.
+
+    It is trained beside the policy, by PPO's optimiser, which needs its parameters and `loss`.
+    """
+
+    _choices: (
+        Tensor  # (A,) int64, 0 .. A - 1, kept on the device so that using it copies nothing
+    )
+
+    def __init__(self, spec: WorldSpec, config: ICMConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.is_discrete = spec.num_actions > 0
+        action_size = spec.num_actions or math.prod(spec.action_shape)
+        self.features = _features(spec.observation_shape)
+        self.inverse_model = _model(2 * NUM_FEATURES, action_size)
+        self.forward_model = _model(NUM_FEATURES + action_size, NUM_FEATURES)
+        self.register_buffer("_choices", torch.arange(action_size), persistent=False)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def loss(self, batch: Transitions) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss () over the connected transitions of a minibatch, and its two parts.
+
+        Both parts train the features, as in the original's code: nothing is detached. What
+        keeps the features from shrinking to nothing, which would be easy to foresee, is the
+        inverse model.
+        """
+        if batch.next_observation is None:
+            raise ValueError("ICM learns from pairs, got a minibatch without next_observation")
+        pairs = shrunk(batch.observation), shrunk(batch.next_observation)
+        now, after = self._features_of(*pairs)
+        forward = self._forward_error(now, after, batch.action)
+        inverse = self._inverse_error(now, after, batch.action)
+        share = batch.connected / batch.connected.sum().clamp(min=1)  # (B,)
+        forward, inverse = (share * forward).sum(), (share * inverse).sum()
+        ratio = self.config.ratio
+        loss = self.config.strength * (ratio * forward + (1 - ratio) * inverse)
+        return loss, {
+            "icm_forward_loss": forward.detach(),
+            "icm_inverse_loss": inverse.detach(),
+        }
+
+    def surprise(self, previous: Tensor, current: Tensor, action: Tensor) -> Tensor:
+        """How far (B,) the forward model was off, of shrunk observations."""
+        return self._forward_error(*self._features_of(previous, current), action)
+
+    def _features_of(self, previous: Tensor, current: Tensor) -> tuple[Tensor, Tensor]:
+        now, after = self.features(torch.cat([previous, current])).chunk(2)  # (B, D) each
+        return now, after
+
+    def _forward_error(self, now: Tensor, after: Tensor, action: Tensor) -> Tensor:
+        inputs = torch.cat([now, self._described(action)], dim=1)
+        predicted: Tensor = self.forward_model(inputs)  # (B, D)
+        return 0.5 * (predicted - after).square().sum(dim=1)
+
+    def _inverse_error(self, now: Tensor, after: Tensor, action: Tensor) -> Tensor:
+        guess: Tensor = self.inverse_model(torch.cat([now, after], dim=1))  # (B, A)
+        if self.is_discrete:
+            return cross_entropy(guess, action, reduction="none")
+        return (guess - self._described(action)).square().mean(dim=1)
+
+    def _described(self, action: Tensor) -> Tensor:
+        """Actions as (B, A) numbers: one hot, or as the world took them."""
+        if self.is_discrete:
+            return (action[:, None] == self._choices).float()
+        return action.flatten(1).clamp(-1.0, 1.0)
+
+
+class ICMBonus:
+    """b = scale * |predicted features - features|^2 / 2, at most 1.
+
+    It looks at what the policy sees. The observation before is kept shrunk, not as features:
+    the weights may change between two steps. N * channels * 42 * 42 * 4 bytes of it.
+    """
+
+    needs_views = False
+
+    def __init__(self, spec: WorldSpec, config: ICMConfig, *, seed: int = 0) -> None:
+        check_at_least("seed", seed, 0)
+        self.spec = spec
+        self.config = config
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            self.model = ICM(spec, config).to(spec.device)
+        blank = torch.zeros(
+            (spec.num_envs, *spec.observation_shape),
+            dtype=spec.observation_dtype,
+            device=spec.device,
+        )
+        self.previous = shrunk(blank)  # (N, C, 42, 42) or (N, F) float32
+        self._paid = Tally(spec.device)
+
+    @torch.no_grad()
+    def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:
+        """Pays (N,) for what was not foreseen; without an action, as after a reset, nothing."""
+        self._check(step, action)
+        current = shrunk(step.observation)
+        if action is None:
+            bonus = torch.zeros_like(step.reward)
+        else:
+            surprise = self.model.surprise(self.previous, current, action)
+            # The clip is of the bonus, after its scale. It is never negative.
+            bonus = (self.config.scale * surprise).clamp(max=MOST).masked_fill(step.first, 0.0)
+        self.previous.copy_(current)
+        self._paid.add(bonus, where=~step.first)
+        return bonus
+
+    def _check(self, step: Step, action: Tensor | None) -> None:
+        num_envs, device = self.spec.num_envs, self.spec.device
+        shape = self.spec.observation_shape
+        check_views("observation", step.observation, shape, device, num_envs)
+        check_mask("first", step.first, num_envs, device)
+        if action is not None:
+            check_tensor("action", action, (num_envs, *self.spec.action_shape), device)
+        elif device.type == "cpu" and not step.first.all():
+            raise ValueError(
+                "ICM needs the actions that led to a step, got None in mid-episode"
+            )
+
+    def learn(self, rollout: Rollout) -> dict[str, float]:  # noqa: ARG002
+        """Nothing here: `model` learns within PPO's update, from its minibatches."""
+        return {}
+
+    def metrics(self) -> dict[str, float]:
+        """The bonus since this was last asked; waits for the device."""
+        return self._paid.metrics()
+
+    def state_dict(self) -> dict[str, Any]:
+        """A copy of the weights, the observations before, and what was paid."""
+        return {
+            "model": copied(self.model.state_dict()),
+            "previous": self.previous.clone(),
+            "paid": self._paid.sums.clone(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state of the same world and as many environments."""
+        check_parts(state, {"model", "previous", "paid"})
+        check_part(state, "model", self.model.state_dict())
+        check_part(state, "previous", self.previous)
+        check_part(state, "paid", self._paid.sums)
+        self.model.load_state_dict(state["model"])
+        self.previous.copy_(state["previous"])
+        self._paid.sums.copy_(state["paid"])
+
+
+def shrunk(observation: Tensor) -> Tensor:
+    """Frames become 42 x 42, each pixel the mean of its area, in [0, 1]; vectors stay."""
+    inputs = to_input(observation)
+    return adaptive_avg_pool2d(inputs, SIDE) if inputs.dim() == 4 else inputs
+
+
+def _features(observation_shape: tuple[int, ...]) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    if len(observation_shape) == 3:
+        for num_inputs in (observation_shape[0], 32, 32, 32):
+            layers += [_glorot(nn.Conv2d(num_inputs, 32, 3, stride=2, padding=1)), nn.ELU()]
+        return nn.Sequential(*layers, nn.Flatten())
+    for num_inputs, num_outputs in ((observation_shape[0], HIDDEN), (HIDDEN, NUM_FEATURES)):
+        layers += [_glorot(nn.Linear(num_inputs, num_outputs)), nn.ELU()]
+    return nn.Sequential(*layers)
+
+
+def _model(num_inputs: int, num_outputs: int) -> nn.Sequential:
+    hidden, output = nn.Linear(num_inputs, HIDDEN), nn.Linear(HIDDEN, num_outputs)
+    return nn.Sequential(_faint(hidden), nn.ReLU(), _faint(output))
+
+
+def _glorot(layer: nn.Linear | nn.Conv2d) -> nn.Module:
+    nn.init.xavier_uniform_(layer.weight)
+    assert layer.bias is not None
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def _faint(layer: nn.Linear) -> nn.Linear:
+    """Every output's weights have length 0.01: a model begins by predicting next to nothing."""
+    with torch.no_grad():
+        layer.weight.copy_(0.01 * normalize(torch.randn_like(layer.weight), dim=1))
+        layer.bias.zero_()
+    return layer

@@ -1,0 +1,78 @@
+"""A bonus in units of its own return, so that one scale suits every task; not in the paper.
+
+Burda et al. 2019 (RND), section 2.4. Shapes: N environments.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.bonus import Bonus
+from episodic_curiosity.bonus.state import check_part, check_parts
+from episodic_curiosity.bonus.tally import Tally
+from episodic_curiosity.checks import check_number
+from episodic_curiosity.rollout import Rollout
+from episodic_curiosity.worlds import Step, WorldSpec
+
+
+class NormalisedBonus:
+    """Another bonus, divided by the standard deviation of its discounted sum over the past.
+
+    The sum runs on across episodes, and counts from an environment's first pay on: a bonus that
+    is zero until its network is fitted says nothing about its size. The divisor is renewed at
+    every `learn` and is 1 until then, so that no rollout is paid in two currencies.
+    """
+
+    def __init__(self, inner: Bonus, spec: WorldSpec, *, gamma: float = 0.99) -> None:
+        check_number("gamma", gamma)
+        if not 0 <= gamma < 1:
+            raise ValueError(f"gamma must be at least 0 and below 1, got {gamma!r}")
+        self.inner = inner
+        self.needs_views = inner.needs_views
+        self.gamma = gamma
+        self.divisor = torch.ones((), device=spec.device)  # () float32
+        self._discounted = torch.zeros(spec.num_envs, device=spec.device)  # (N,) float32
+        self._past = Tally(spec.device)  # of all that the discounted sums have been
+
+    @torch.no_grad()
+    def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:
+        """The inner bonus (N,) over the divisor."""
+        bonus = self.inner.bonus(step, action)
+        self._discounted.mul_(self.gamma).add_(bonus)
+        self._past.add(self._discounted, where=self._discounted != 0)
+        return bonus / self.divisor
+
+    def learn(self, rollout: Rollout) -> dict[str, float]:
+        """Renews the divisor and lets the inner bonus learn."""
+        _, spread = self._past.mean_and_spread()
+        self.divisor.copy_(torch.where(spread > 0, spread, 1.0))
+        return self.inner.learn(rollout)
+
+    def metrics(self) -> dict[str, float]:
+        """The inner bonus's, before it is divided, and the divisor; waits for the device."""
+        return {**self.inner.metrics(), "bonus_divisor": self.divisor.item()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """A copy of the inner bonus's state and of what is known of its returns."""
+        return {
+            "inner": self.inner.state_dict(),
+            "divisor": self.divisor.clone(),
+            "discounted": self._discounted.clone(),
+            "past": self._past.sums.clone(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state of the same inner bonus and as many environments."""
+        check_parts(state, {"inner", "divisor", "discounted", "past"})
+        own = {
+            "divisor": self.divisor,
+            "discounted": self._discounted,
+            "past": self._past.sums,
+        }
+        for name, tensor in own.items():
+            check_part(state, name, tensor)
+        self.inner.load_state_dict(state["inner"])
+        for name, tensor in own.items():
+            tensor.copy_(state[name])

@@ -1,0 +1,90 @@
+"""ECO: the episodic bonus, whose R-network is refitted to what the agent has just seen.
+
+Savinov et al. 2019, section 2.3. Shapes: T steps, N environments.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
+from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.bonus.state import check_parts
+from episodic_curiosity.reachability.frame_file import FrameFile
+from episodic_curiosity.reachability.online import OnlineFitting
+from episodic_curiosity.reachability.replay import Replay, SnapshotReplay
+from episodic_curiosity.rollout import Rollout
+from episodic_curiosity.worlds import World
+
+
+class OnlineEpisodicBonus(EpisodicBonus):
+    """The episodic bonus over the R-network of an OnlineFitting; zero before its first fit."""
+
+    needs_views = True
+
+    def __init__(
+        self, fitting: OnlineFitting, memory: EpisodicMemory, config: EpisodicConfig
+    ) -> None:
+        super().__init__(fitting.r_network, memory, config)
+        self.fitting = fitting
+
+    def learn(self, rollout: Rollout) -> dict[str, float]:
+        """Keeps the rollout for the R-network; refits it in place and says how well, when due.
+
+        Memories are emptied at a refit: what they hold was embedded by the network before.
+        """
+        self.fitting.extend(_seen(rollout), rollout.first[:-1])
+        if not self.fitting.is_due:
+            return {}
+        report = self.fitting.refit()
+        if report:
+            self.memory.clear(where=torch.ones_like(rollout.first[0]))
+        return report
+
+    def metrics(self) -> dict[str, float]:
+        """The bonus and the memories, and how the R-network stands; waits for the device."""
+        metrics = super().metrics() | {
+            "r_network_fits": float(self.fitting.num_fits),
+            "r_network_steps_since_fit": float(self.fitting.steps_since_fit),
+        }
+        r_network = self.fitting.r_network
+        if r_network.fitted:
+            metrics["r_network_accuracy"] = r_network.held_out_accuracy.item()
+        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        """A copy of everything, the replay included; of a FrameFile, all but the frames."""
+        return super().state_dict() | {"online": self.fitting.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state of the same R-network, environments, memory and replay."""
+        check_parts(state, {"r_network", "memory", "paid", "online"})
+        episodic = {name: part for name, part in state.items() if name != "online"}
+        self.check_state(episodic)
+        self.fitting.load_state_dict(state["online"])
+        super().load_state_dict(episodic)
+
+
+def make_replay(world: World, history: int, *, file: Path, spare: int) -> Replay:
+    """Room for the newest `history` steps, of all environments together, of a world.
+
+    Snapshots in memory where the world can redraw them, frames in `file` elsewhere; `spare` is
+    what each environment makes, at most, between a checkpoint and the second after it.
+    """
+    spec = world.spec
+    num_steps = history // spec.num_envs
+    if spec.can_redraw:
+        return SnapshotReplay.for_world(world, num_steps)
+    return FrameFile(
+        file, num_steps, spec.num_envs, spec.view_shape, spec.view_dtype, spare=spare
+    )
+
+
+def _seen(rollout: Rollout) -> Tensor:
+    """What a replay keeps of a rollout, (T, N, ...): snapshots or views."""
+    if rollout.snapshot is not None:
+        return rollout.snapshot
+    return rollout.observation[:-1] if rollout.view is None else rollout.view

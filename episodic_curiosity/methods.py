@@ -1,0 +1,127 @@
+"""Methods: the bonus that each adds to PPO, made for one run."""
+
+from pathlib import Path
+
+import torch
+
+from episodic_curiosity.bonus import Bonus
+from episodic_curiosity.bonus.constant import ConstantBonus, ConstantConfig
+from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
+from episodic_curiosity.bonus.icm import ICMBonus, ICMConfig
+from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.bonus.nothing import NoBonus
+from episodic_curiosity.bonus.online import OnlineEpisodicBonus, make_replay
+from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig
+from episodic_curiosity.checks import usable_device
+from episodic_curiosity.config import RNetworkOptions, Run
+from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.reachability.online import OnlineFitting
+from episodic_curiosity.reachability.random_play import fit_to_random_play
+from episodic_curiosity.reachability.training import FitReport
+from episodic_curiosity.worlds import Split, World, make_world
+
+REPLAY = "replay.bin"  # in a run's folder, of worlds that cannot redraw what they showed
+
+
+def find_device(run: Run) -> torch.device:
+    """Where the run is computed."""
+    name = run.device
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return usable_device(name)
+
+
+def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
+    """What the run's method pays; an R-network is made here, but not yet fitted."""
+    match run.bonus:
+        case None:
+            return NoBonus()
+        case ConstantConfig():
+            return ConstantBonus(world.spec, run.bonus)
+        case OracleConfig():
+            return OracleBonus(world.spec, run.bonus)
+        case ICMConfig():
+            return ICMBonus(world.spec, run.bonus, seed=run.seed)
+        case EpisodicConfig():
+            return _episodic(run, run.bonus, world, folder)
+
+
+def make_r_network(run: Run, world: World) -> RNetwork:
+    """A new R-network from the run's seed, or the fitted one that the run names."""
+    options = _options(run)
+    shape = world.spec.view_shape
+    if options.source is not None:
+        r_network = RNetwork.load(options.source, world.spec.device)
+        if r_network.config.view_shape != shape:
+            raise ValueError(
+                f"the R-network in {options.source} is for views "
+                f"{r_network.config.view_shape}, {run.task} has {shape}"
+            )
+        return r_network
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(run.seed)
+        return RNetwork(shape, **options.architecture).to(world.spec.device)
+
+
+def fit_r_network(run: Run, r_network: RNetwork, folder: Path, *, progress: bool) -> FitReport:
+    """Fits an R-network to random play of the run's task, or alike of several tasks (EC)."""
+    play = _options(run).random_play
+    assert play is not None
+    tasks = play.tasks or (run.task,)
+
+    def worlds(split: Split) -> list[World]:
+        return [
+            make_world(
+                task,
+                num_envs=run.world.num_envs,
+                seed=run.seed,
+                device=find_device(run),
+                split=split,
+                **run.world.options(split),
+            )
+            for task in tasks
+        ]
+
+    trained_on, held_out = worlds("r-network"), worlds("validation")
+    try:
+        return fit_to_random_play(
+            r_network,
+            trained_on,
+            held_out,
+            play.steps,
+            play.fit,
+            seed=run.seed,
+            folder=folder,
+            progress=progress,
+        )
+    finally:
+        for world in (*trained_on, *held_out):
+            world.close()
+
+
+def _episodic(run: Run, config: EpisodicConfig, world: World, folder: Path) -> EpisodicBonus:
+    options = _options(run)
+    r_network = make_r_network(run, world)
+    memory = EpisodicMemory(
+        world.spec.num_envs,
+        config.memory_capacity,
+        r_network.slot_size,
+        replacement=config.replacement,
+        seed=run.seed,
+        device=world.spec.device,
+    )
+    if options.online is None:
+        return EpisodicBonus(r_network, memory, config)
+    # Two checkpoints are kept: what the older one refers to must not be overwritten yet.
+    spare = 2 * run.record.checkpoint_every * run.ppo.num_steps
+    replay = make_replay(world, options.online.history, file=folder / REPLAY, spare=spare)
+    fitting = OnlineFitting(
+        r_network, world.spec.num_envs, options.online, run.seed, replay=replay
+    )
+    return OnlineEpisodicBonus(fitting, memory, config)
+
+
+def _options(run: Run) -> RNetworkOptions:
+    if run.r_network is None:
+        raise ValueError(f"{run.method} has no R-network")
+    return run.r_network

@@ -1,0 +1,95 @@
+"""Configs as plain JSON values, and back: exact, and typed on the way in.
+
+Every field must be there and no other: a file that was edited or written by another release is
+answered in a sentence that names the field, never by a default that nobody chose.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType, NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+Config = TypeVar("Config")
+
+NAMES = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    NoneType: "null",
+}
+
+
+def to_plain(value: Any) -> Any:
+    """The same in dictionaries, lists, texts and numbers."""
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields}
+    if isinstance(value, tuple):
+        return [to_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def from_plain(
+    wanted: type[Config],
+    plain: object,
+    at: str = "",
+    types: Mapping[str, Any] = MappingProxyType({}),
+) -> Config:
+    """What `to_plain` was given.
+
+    `at` is the dotted path before the fields' names in a message; `types` says what fields are
+    whose annotation leaves it open.
+    """
+    if not isinstance(plain, Mapping):
+        raise ValueError(f"{at.rstrip('.') or 'a config'} must be a JSON object, got {plain!r}")
+    check_fields(wanted, plain, at)
+    types = {**get_type_hints(wanted), **types}
+    return wanted(**{name: _value(types[name], plain[name], at + name) for name in plain})
+
+
+def check_fields(wanted: type, plain: Mapping[str, Any], at: str = "") -> None:
+    """Raises unless exactly the fields of this dataclass are there."""
+    names = [field.name for field in dataclasses.fields(wanted)]
+    for name in plain:
+        if name not in names:
+            raise ValueError(f"there is no field {at}{name}; there are {', '.join(names)}")
+    for name in names:
+        if name not in plain:
+            raise ValueError(f"the field {at}{name} is missing")
+
+
+def _value(wanted: Any, plain: Any, at: str) -> Any:
+    origin, arguments = get_origin(wanted), get_args(wanted)
+    if origin in (Union, UnionType):
+        if plain is None:
+            return None
+        # A field that may be None: there are no other unions.
+        (wanted,) = (argument for argument in arguments if argument is not NoneType)
+        return _value(wanted, plain, at)
+    if origin is Literal:
+        if plain not in arguments:
+            choices = ", ".join(map(str, arguments))
+            raise ValueError(f"{at} must be one of {choices}, got {plain!r}")
+        return plain
+    if origin is tuple:
+        return _items(arguments, plain, at)
+    if dataclasses.is_dataclass(wanted):
+        return from_plain(wanted, plain, f"{at}.")  # type: ignore[arg-type]
+    if wanted is Path:
+        return Path(_value(str, plain, at))
+    is_number = wanted is float and type(plain) is int
+    if type(plain) is not wanted and not is_number:
+        raise ValueError(f"{at} must be {NAMES[wanted]}, got {plain!r}")
+    return plain
+
+
+def _items(wanted: tuple[Any, ...], plain: Any, at: str) -> tuple[Any, ...]:
+    """A tuple of a fixed number of items, or of any number where `...` follows the type."""
+    if isinstance(plain, list) and wanted[-1] is ...:
+        wanted = wanted[:1] * len(plain)
+    if not isinstance(plain, list) or len(plain) != len(wanted):
+        number = "" if wanted[-1] is ... else f"{len(wanted)} "
+        raise ValueError(f"{at} must be a list of {number}items, got {plain!r}")
+    return tuple(_value(kind, item, at) for kind, item in zip(wanted, plain, strict=True))

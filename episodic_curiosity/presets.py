@@ -1,0 +1,170 @@
+"""Presets: how much is played and learnt at once, and with which R-network.
+
+What a task and a method are learnt with is in paper.py; a preset says the rest, so that the
+same experiment runs as it was published, on one GPU or on a laptop.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from episodic_curiosity.bonus.episodic import EpisodicConfig
+from episodic_curiosity.checks import check_choice
+from episodic_curiosity.config import (
+    AntConfig,
+    MazeConfig,
+    RandomPlayConfig,
+    RecordConfig,
+    RNetworkOptions,
+    Run,
+    ViZDoomConfig,
+    WorldConfig,
+    find_world,
+)
+from episodic_curiosity.paper import BUDGETS, find_settings
+from episodic_curiosity.reachability.online import OnlineConfig
+from episodic_curiosity.reachability.pairs import PairsConfig
+from episodic_curiosity.reachability.training import FitConfig
+
+ONLINE_PAIRS = PairsConfig(sampler="online")
+PLAY_SHARE = 8  # an eighth of a run is random play: the paper's 2.5M of 20M steps
+ON_THE_HOST = ("gym", "vizdoom", "dmlab", "ant")  # simulated by the CPU, whatever the preset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """Sizes of a run; frames are height x width."""
+
+    line: str
+    steps: int  # of a run, unless it says otherwise
+    num_envs: int
+    num_envs_on_the_host: int  # rollouts are longer where these are fewer
+    num_steps: int
+    minibatch_size: int
+    observation_size: tuple[int, int]
+    view_size: tuple[int, int] | None = None  # None: curiosity sees what the policy sees
+    stagger: bool = True
+    as_published: bool = False  # values clipped, time-outs taken for ends, as the release does
+    architecture: str = "fast"
+    fit: FitConfig | None = None  # to random play; None: as published
+    online: OnlineConfig
+    record: RecordConfig = field(default_factory=RecordConfig)
+
+
+PRESETS = {
+    "paper": Preset(
+        line="the published setting: 12 environments, ResNet-18 on frames of 160 x 120",
+        steps=20_000_000,  # section 4.2
+        num_envs=12,
+        num_envs_on_the_host=12,
+        num_steps=256,
+        minibatch_size=12 * 256 // 4,
+        observation_size=(84, 84),
+        view_size=(120, 160),
+        stagger=False,
+        as_published=True,
+        architecture="paper",
+        online=OnlineConfig(
+            refit_every=720_000,  # section S2
+            history=720_000,  # release
+            fit=FitConfig(iterations=None, epochs=10, batch_size=64, pairs=ONLINE_PAIRS),
+        ),
+        record=RecordConfig(checkpoint_every=100),
+    ),
+    "gpu": Preset(
+        line="one GPU: 512 environments, the fast R-network on frames of 84 x 84",
+        steps=20_000_000,
+        num_envs=512,
+        num_envs_on_the_host=64,
+        num_steps=64,
+        minibatch_size=4096,
+        observation_size=(84, 84),
+        # Adam's rate grows with the square root of the batch: 64 and 1e-4 in the paper.
+        fit=FitConfig(iterations=1_000, batch_size=4096, learning_rate=8e-4),
+        online=OnlineConfig(
+            refit_every=720_000,
+            history=720_000,
+            fit=FitConfig(
+                iterations=600, batch_size=1024, learning_rate=4e-4, pairs=ONLINE_PAIRS
+            ),
+        ),
+        record=RecordConfig(checkpoint_every=200),
+    ),
+    "cpu": Preset(
+        line="a laptop: 16 environments, the fast R-network on frames of 42 x 42",
+        steps=200_000,
+        num_envs=16,
+        num_envs_on_the_host=16,
+        num_steps=128,
+        minibatch_size=512,
+        observation_size=(42, 42),
+        fit=FitConfig(iterations=2_000, batch_size=128, learning_rate=5e-4),
+        online=OnlineConfig(
+            refit_every=20_000,
+            history=40_000,
+            fit=FitConfig(
+                iterations=300, batch_size=128, learning_rate=5e-4, pairs=ONLINE_PAIRS
+            ),
+        ),
+        record=RecordConfig(checkpoint_every=20),
+    ),
+}
+
+
+def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
+    """Everything that decides how a run goes; an unknown name is told the choices."""
+    settings = find_settings(task, method)
+    check_choice("preset", preset, PRESETS)
+    sizes = PRESETS[preset]
+    world = _world(task, sizes)
+    batch_size = sizes.num_envs * sizes.num_steps
+    ppo = dataclasses.replace(
+        settings.ppo,
+        num_steps=batch_size // world.num_envs,
+        num_minibatches=batch_size // sizes.minibatch_size,
+        clip_values=sizes.as_published,
+        timeouts_are_ends=sizes.as_published,
+    )
+    is_episodic = isinstance(settings.bonus, EpisodicConfig)
+    return Run(
+        task=task,
+        method=method,
+        preset=preset,
+        steps=steps,
+        seed=seed,
+        world=world,
+        ppo=ppo,
+        bonus=settings.bonus,
+        r_network=_r_network(task, method, sizes, steps) if is_episodic else None,
+        record=sizes.record,
+    )
+
+
+def _world(task: str, sizes: Preset) -> WorldConfig:
+    family = task.partition("/")[0]
+    num_envs = sizes.num_envs_on_the_host if family in ON_THE_HOST else sizes.num_envs
+    world = find_world(task)(num_envs=num_envs)
+    if family == "gym":  # vectors, or frames as they come
+        return world
+    observation_size = None if family == "ant" else sizes.observation_size  # a vector
+    view_size = sizes.view_size
+    if family in ("vizdoom", "ant"):  # the policy sees something else, of whatever size
+        view_size = view_size or sizes.observation_size
+    world = dataclasses.replace(world, observation_size=observation_size, view_size=view_size)
+    if isinstance(world, MazeConfig | ViZDoomConfig | AntConfig):
+        world = dataclasses.replace(world, stagger=sizes.stagger)
+    return world
+
+
+def _r_network(task: str, method: str, sizes: Preset, steps: int) -> RNetworkOptions:
+    if method == "ppo+eco":
+        options = RNetworkOptions(online=sizes.online)
+    else:
+        budget = BUDGETS[task.partition("/")[0]]
+        play = RandomPlayConfig(
+            steps=budget.steps, fit=FitConfig(iterations=budget.iterations, batch_size=64)
+        )
+        if sizes.fit is not None:
+            share = max(1, steps // PLAY_SHARE)
+            play = RandomPlayConfig(steps=min(budget.steps, share), fit=sizes.fit)
+        options = RNetworkOptions(random_play=play)
+    return options.with_architecture(sizes.architecture)

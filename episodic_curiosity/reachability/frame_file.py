@@ -1,0 +1,202 @@
+"""The newest steps of N environments in a file: for worlds that cannot redraw what was seen.
+
+Shapes: T steps are kept, R of them arrive at once, N environments, B observations.
+"""
+
+import os
+import shutil
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from episodic_curiosity.checks import check_at_least
+from episodic_curiosity.reachability.replay import check_rows, stretches
+from episodic_curiosity.saving import LoadError
+
+ARRAYS: dict[torch.dtype, type[np.generic]] = {torch.uint8: np.uint8, torch.float32: np.float32}
+BLOCK = bytes(1 << 24)
+
+Mapped = np.memmap[Any, np.dtype[Any]]
+
+
+class FrameFile:
+    """The newest T steps in one file of a fixed size, mapped into memory.
+
+    A state holds counters, not frames: what it refers to stays in the file until two states
+    have been taken after it. For that the file has room for `spare` steps beyond T: as many as
+    each environment makes between a state and the second after it. So a run that keeps its
+    newest two checkpoints can be killed at any moment and go on from either of them.
+    The file is made at the first step, whole, so that a full disk is found at the start.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        num_steps: int,
+        num_envs: int,
+        view_shape: tuple[int, ...],
+        dtype: torch.dtype,
+        *,
+        spare: int = 0,
+    ) -> None:
+        check_at_least("num_steps", num_steps, 1)
+        check_at_least("num_envs", num_envs, 1)
+        check_at_least("spare", spare, 0)
+        if dtype not in ARRAYS:
+            raise TypeError(f"views must be of dtype uint8 or float32, got {dtype}")
+        self.path = path
+        self.spare = spare
+        self._num_steps = num_steps
+        self._shape = (num_steps + spare, num_envs, *view_shape)
+        self._dtype = dtype
+        self._first = torch.zeros((num_steps + spare, num_envs), dtype=torch.bool)
+        self._frames: Mapped | None = None
+        self._added = 0
+        self._states: list[int] = []  # steps that had been added at the newest two states
+        self._check_disk()
+
+    @property
+    def memory_bytes(self) -> int:
+        """The frames are not counted: the system keeps of them in memory what has room."""
+        return self._first.nbytes
+
+    @property
+    def disk_bytes(self) -> int:
+        return self._dtype.itemsize * torch.Size(self._shape).numel()
+
+    def extend(self, rows: Tensor, first: Tensor) -> None:
+        """Appends (R, N, ...) views; the oldest steps give way once there are T."""
+        check_rows("view", rows, first, self._shape[1:], self._dtype, rows.device)
+        self._check_spare(len(rows))
+        if self._frames is None:
+            self._frames = self._create()
+        rows, first = rows.detach().cpu(), first.cpu()
+        for slots, given in stretches(self._added, len(rows), self._shape[0]):
+            self._frames[slots] = rows[given].numpy()
+            self._first[slots] = first[given]
+        self._added += len(rows)
+
+    @property
+    def first(self) -> Tensor:
+        return self._first[self._slots(torch.arange(self._held))]
+
+    def views(self, time: Tensor, env: Tensor) -> Tensor:
+        """On the CPU, as are the times and environments."""
+        if self._frames is None:
+            raise RuntimeError(f"{self.path} holds no steps yet")
+        frames = self._frames[self._slots(time).numpy(), env.numpy()]
+        return torch.from_numpy(np.asarray(frames))
+
+    def remove(self) -> None:
+        """Gives the disk's room back; nothing can be had from here afterwards."""
+        self._frames = None
+        self._added = 0
+        self.path.unlink(missing_ok=True)
+
+    @property
+    def _held(self) -> int:
+        return min(self._added, self._num_steps)
+
+    def _slots(self, time: Tensor) -> Tensor:
+        return (time + self._added - self._held) % self._shape[0]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Counters; the steps they refer to stay until two more states have been taken."""
+        self._states = [*self._states[-1:], self._added]
+        if self._frames is not None:
+            self._frames.flush()
+        return {
+            "added": self._added,
+            "states": list(self._states),
+            "first": self.first,
+            "checksum": _checksum(self._frames, self._added),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on with the file, which must be the one that the state refers to."""
+        names = {"added", "states", "first", "checksum"}
+        if state.keys() != names:
+            raise ValueError(
+                f"a frame file's state has {', '.join(sorted(names))}, got {sorted(state)}"
+            )
+        held = min(state["added"], self._num_steps)
+        if tuple(state["first"].shape) != (held, self._shape[1]):
+            raise ValueError(
+                f"the saved replay holds {tuple(state['first'].shape)} steps x environments, "
+                f"wanted {(held, self._shape[1])}"
+            )
+        frames = self._open() if state["added"] else None
+        if _checksum(frames, state["added"]) != state["checksum"]:
+            raise LoadError(f"{self.path} does not hold the frames that the checkpoint names")
+        self._frames = frames
+        self._added = state["added"]
+        self._states = list(state["states"])
+        self._first[self._slots(torch.arange(held))] = state["first"].cpu()
+
+    def _check_spare(self, count: int) -> None:
+        if not self._states:
+            return
+        beyond = self._added + count - self._states[0]
+        if beyond > self.spare:
+            raise RuntimeError(
+                f"{self.path} has {self.spare} spare steps for what is added between a "
+                f"checkpoint and the second after it, got {beyond}: give it more, or write "
+                f"checkpoints more often"
+            )
+
+    def _check_disk(self) -> None:
+        """Raises where the file would not fit; one that is there already takes no more room."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        there = self.path.stat().st_size if self.path.exists() else 0
+        free = shutil.disk_usage(self.path.parent).free + there
+        if self.disk_bytes > free:
+            raise MemoryError(self._too_large(free))
+
+    def _too_large(self, free: int) -> str:
+        return (
+            f"{self.path} wants {self.disk_bytes / 1e9:.1f} GB for {self._shape[0]} steps x "
+            f"{self._shape[1]} environments, its disk has {free / 1e9:.1f} GB free: "
+            f"lower `history`, or the steps of random play"
+        )
+
+    def _create(self) -> Mapped:
+        with open(self.path, "wb") as file:
+            try:
+                _fill(file, self.disk_bytes)
+            except OSError:
+                self.path.unlink()
+                free = shutil.disk_usage(self.path.parent).free
+                raise MemoryError(self._too_large(free)) from None
+        return self._open()
+
+    def _open(self) -> Mapped:
+        found = self.path.stat().st_size if self.path.exists() else None
+        if found != self.disk_bytes:
+            what = "is missing" if found is None else f"has {found} bytes"
+            raise LoadError(
+                f"{self.path} {what}; the run keeps its R-network's frames there, "
+                f"{self.disk_bytes} bytes"
+            )
+        return np.memmap(self.path, ARRAYS[self._dtype], mode="r+", shape=self._shape)
+
+
+def _checksum(frames: Mapped | None, added: int) -> int:
+    """Of the newest step: enough to tell a file that was put there or made anew."""
+    if frames is None or added == 0:
+        return 0
+    return zlib.crc32(frames[(added - 1) % len(frames)].tobytes())
+
+
+def _fill(file: BinaryIO, size: int) -> None:
+    """Gives a file its size with all its blocks, so that writing into it cannot fail later."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    for start in range(0, size, len(BLOCK)):
+        file.write(BLOCK[: size - start])
+    file.flush()

@@ -1,0 +1,155 @@
+"""EC: an R-network is fitted beforehand, to what an agent sees that acts at random.
+
+Shapes: T steps, N environments.
+"""
+
+import contextlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.checks import check_at_least
+from episodic_curiosity.randomness import random_below, random_unit, seed_words
+from episodic_curiosity.reachability.bar import progress_bar
+from episodic_curiosity.reachability.experience import Experience, Mixture
+from episodic_curiosity.reachability.frame_file import FrameFile
+from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.reachability.replay import (
+    FrameReplay,
+    Replay,
+    SnapshotReplay,
+    free_bytes,
+)
+from episodic_curiosity.reachability.training import FitConfig, FitReport, fit
+from episodic_curiosity.worlds import RedrawableWorld, World, WorldSpec
+
+HELD_OUT_STEPS = 50_000  # at most: enough for the 10,000 pairs an accuracy is measured on
+SEED_STRIDE = 1_000_003  # between the seeds of the worlds of one fit
+STREAM = 0xAC7  # keeps these random numbers apart from those of the world
+
+
+def random_play(
+    world: World,
+    num_steps: int,
+    *,
+    seed: int,
+    file: Path | None = None,
+    progress: bool = True,  # a bar, where a person is watching
+) -> Experience:
+    """What all environments together see in `num_steps` steps, from a reset, acting at random.
+
+    A world that can redraw is kept as snapshots and must stay open while they are used. Others
+    are kept as frames: in memory where they take at most half of what is free, else in `file`.
+    """
+    spec = world.spec
+    check_at_least("num_steps", num_steps, spec.num_envs)
+    replay = _room_for(world, num_steps // spec.num_envs, file)
+    _play(world, replay, num_steps // spec.num_envs, seed, progress)
+    return replay
+
+
+def fit_to_random_play(
+    r_network: RNetwork,
+    worlds: Sequence[World],
+    held_out: Sequence[World],
+    num_steps: int,
+    config: FitConfig | None = None,
+    *,
+    seed: int = 0,
+    folder: Path | None = None,
+    progress: bool = True,
+) -> FitReport:
+    """Fits the R-network to random play in one world, or alike in several.
+
+    `num_steps` counts what is trained on, of all worlds together. The accuracy is measured in
+    `held_out` worlds, on levels of their own: the split "r-network" is for the former, that of
+    "validation" for the latter. Frames that do not fit into memory go into files in `folder`,
+    which are gone afterwards.
+    """
+    config = config or FitConfig()
+    check_at_least("the number of worlds", len(worlds), 1)
+    check_at_least("the number of held-out worlds", len(held_out), 1)
+    _check_worlds(r_network, (*worlds, *held_out))
+    num_held_out = max(
+        min(HELD_OUT_STEPS, num_steps // 4), config.least_steps // 2 * _num_envs(held_out)
+    )
+    with contextlib.ExitStack() as files:
+
+        def play_all(
+            name: str, among: Sequence[World], num_steps: int, seed: int
+        ) -> Experience:
+            parts = []
+            for number, world in enumerate(among):
+                file = None if folder is None else folder / f"{name}_{number}.bin"
+                if file is not None:
+                    files.callback(file.unlink, missing_ok=True)
+                share = num_steps // _num_envs(among) * world.spec.num_envs
+                own_seed = seed + SEED_STRIDE * number
+                parts.append(
+                    random_play(world, share, seed=own_seed, file=file, progress=progress)
+                )
+            return parts[0] if len(parts) == 1 else Mixture(parts)
+
+        return fit(
+            r_network,
+            play_all("random_play", worlds, num_steps, seed),
+            config,
+            held_out=play_all("held_out", held_out, num_held_out, seed + 1),
+            seed=seed,
+            progress=progress,
+        )
+
+
+def _check_worlds(r_network: RNetwork, worlds: Sequence[World]) -> None:
+    """Raises unless all emit what the R-network takes, in one dtype."""
+    wanted = (r_network.config.view_shape, worlds[0].spec.view_dtype)
+    for spec in (world.spec for world in worlds):
+        if (spec.view_shape, spec.view_dtype) != wanted:
+            raise ValueError(
+                f"the R-network wants observations {wanted[0]} of {wanted[1]}, "
+                f"{spec.task} has {spec.view_shape} of {spec.view_dtype}"
+            )
+
+
+def _num_envs(worlds: Sequence[World]) -> int:
+    return sum(world.spec.num_envs for world in worlds)
+
+
+def _room_for(world: World, num_steps: int, file: Path | None) -> Replay:
+    spec = world.spec
+    if spec.can_redraw:
+        return SnapshotReplay.for_world(world, num_steps)
+    shape = (num_steps, spec.num_envs, spec.view_shape, spec.view_dtype)
+    wanted = num_steps * spec.num_envs * spec.view_dtype.itemsize * math.prod(spec.view_shape)
+    free = free_bytes(spec.device)
+    if file is not None and free is not None and wanted > free // 2:
+        return FrameFile(file, *shape)
+    return FrameReplay(*shape, spec.device)
+
+
+def _play(world: World, replay: Replay, num_steps: int, seed: int, progress: bool) -> None:
+    env = torch.arange(world.spec.num_envs, device=world.spec.device)
+    step = world.reset()
+    with progress_bar("playing at random", num_steps, progress) as advance:
+        for time in range(num_steps):
+            if time > 0:
+                step = world.step(_random_actions(world.spec, seed, env, time))
+            rows = step.view
+            if world.spec.can_redraw:
+                rows = cast(RedrawableWorld, world).snapshot()
+            replay.extend(rows[None], step.first[None])
+            advance()
+
+
+def _random_actions(spec: WorldSpec, seed: int, env: Tensor, time: int) -> Tensor:
+    """(N,) int64, or (N, *action_shape) float32 in [-1, 1)."""
+    stream = (*seed_words(seed), STREAM, time)
+    if spec.num_actions:
+        return random_below(spec.num_actions, *stream, env)
+    entry = torch.arange(math.prod(spec.action_shape), device=env.device)
+    unit = random_unit(*stream, env[:, None], entry)
+    return (unit * 2 - 1).reshape(len(env), *spec.action_shape)

@@ -1,0 +1,203 @@
+"""The newest steps of N environments, for an R-network that is fitted while an agent learns.
+
+Shapes: T steps are kept, R of them arrive at once, N environments, B observations.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self, cast
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.checks import check_at_least, check_tensor
+from episodic_curiosity.reachability.experience import Experience
+from episodic_curiosity.worlds import RedrawableWorld, World
+
+
+class Replay(Experience, Protocol):
+    """An experience that goes on: the oldest steps give way once there are T."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """What it takes of the device's memory, however much is kept already."""
+
+    @property
+    def disk_bytes(self) -> int:
+        """What it takes of the disk."""
+
+    def extend(self, rows: Tensor, first: Tensor) -> None:
+        """Appends (R, N, ...) of what it keeps, with (R, N) marks where episodes begin."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that is needed to go on as if nothing had happened."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from such a state of a replay of this size."""
+
+
+class _Ring:
+    """The newest T steps of N environments in one tensor, each as a row of some kind."""
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        num_steps: int,
+        num_envs: int,
+        row_shape: tuple[int, ...],
+        dtype: torch.dtype,
+        device: torch.device,
+    ) -> None:
+        check_at_least("num_steps", num_steps, 1)
+        shape = (num_steps, num_envs, *row_shape)
+        check_fits(shape, dtype, device)
+        self._rows = torch.empty(shape, dtype=dtype, device=device)
+        self._first = torch.zeros((num_steps, num_envs), dtype=torch.bool, device=device)
+        self._added = 0
+
+    @property
+    def memory_bytes(self) -> int:
+        return self._rows.nbytes + self._first.nbytes
+
+    @property
+    def disk_bytes(self) -> int:
+        return 0
+
+    def extend(self, rows: Tensor, first: Tensor) -> None:
+        """Appends R steps of all environments; the oldest give way once there are T."""
+        shape, dtype, device = self._rows.shape[1:], self._rows.dtype, self._rows.device
+        check_rows(self.kind, rows, first, tuple(shape), dtype, device)
+        for slots, given in stretches(self._added, len(rows), self._rows.shape[0]):
+            self._rows[slots] = rows[given].detach()
+            self._first[slots] = first[given]
+        self._added += len(rows)
+
+    @property
+    def first(self) -> Tensor:
+        return self._first.roll(-self._oldest, dims=0)[: self._held]
+
+    def rows(self, time: Tensor, env: Tensor) -> Tensor:
+        """The (B, ...) rows at (B,) times and environments."""
+        return self._rows[(time + self._oldest) % self._rows.shape[0], env]
+
+    @property
+    def _held(self) -> int:
+        return min(self._added, self._rows.shape[0])
+
+    @property
+    def _oldest(self) -> int:
+        """The slot of the oldest step."""
+        return self._added % self._rows.shape[0] if self._added > self._held else 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """A copy of what is held, in the order of time."""
+        order = torch.arange(self._held, device=self._rows.device)
+        rows = self._rows[(order + self._oldest) % self._rows.shape[0]]
+        return {f"{self.kind}s": rows, "first": self.first.clone()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Holds what was saved, by a replay of this size or a smaller one."""
+        name = f"{self.kind}s"
+        if state.keys() != {name, "first"}:
+            raise ValueError(f"a replay's state has {name} and first, got {sorted(state)}")
+        rows = state[name]
+        held = rows.shape[0]
+        if rows.shape[1:] != self._rows.shape[1:] or held > self._rows.shape[0]:
+            raise ValueError(
+                f"the saved replay holds {name} {tuple(rows.shape)}, "
+                f"this one has room for {tuple(self._rows.shape)}"
+            )
+        self._rows[:held] = rows
+        self._first[:held] = state["first"]
+        self._added = held
+
+
+class FrameReplay(_Ring):
+    """Observations as they were: T * N * bytes-per-observation of memory."""
+
+    kind = "view"
+
+    def views(self, time: Tensor, env: Tensor) -> Tensor:
+        return self.rows(time, env)
+
+
+class SnapshotReplay(_Ring):
+    """Observations as snapshots, from which the world draws them again when they are wanted.
+
+    T * N * bytes-per-snapshot of memory, a hundredth of what frames take.
+    """
+
+    kind = "snapshot"
+
+    def __init__(
+        self,
+        num_steps: int,
+        num_envs: int,
+        snapshot_bytes: int,
+        redraw: Callable[[Tensor], Tensor],
+        device: torch.device,
+    ) -> None:
+        """`redraw` makes (B, ...) observations of (B, bytes) snapshots: `World.redraw`."""
+        super().__init__(num_steps, num_envs, (snapshot_bytes,), torch.uint8, device)
+        self._redraw = redraw
+
+    @classmethod
+    def for_world(cls, world: World, num_steps: int) -> Self:
+        """Room for a world whose spec says that it can redraw; it must stay open."""
+        spec = world.spec
+        redraw = cast(RedrawableWorld, world).redraw
+        return cls(num_steps, spec.num_envs, spec.snapshot_bytes, redraw, spec.device)
+
+    def views(self, time: Tensor, env: Tensor) -> Tensor:
+        return self._redraw(self.rows(time, env))
+
+
+def stretches(added: int, count: int, size: int) -> Iterator[tuple[slice, slice]]:
+    """Where `count` rows go in a ring of `size` slots that has seen `added`, and which go."""
+    given = 0
+    while given < count:
+        slot = (added + given) % size
+        length = min(size - slot, count - given)
+        yield slice(slot, slot + length), slice(given, given + length)
+        given += length
+
+
+def check_rows(
+    kind: str,
+    rows: Tensor,
+    first: Tensor,
+    step_shape: tuple[int, ...],
+    dtype: torch.dtype,
+    device: torch.device,
+) -> None:
+    """Raises unless these are R steps of shape (N, ...) with (R, N) marks beside them."""
+    check_tensor(f"{kind}s", rows, (rows.shape[0], *step_shape), device)
+    if rows.dtype != dtype:
+        raise TypeError(f"{kind}s must stay of dtype {dtype}, as they began, got {rows.dtype}")
+    check_tensor("first", first, (rows.shape[0], step_shape[0]), device)
+    if first.dtype != torch.bool:
+        raise TypeError(f"first must be of dtype bool, got {first.dtype}")
+
+
+def check_fits(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
+    """Raises where a tensor would not fit into the device's free memory."""
+    wanted = dtype.itemsize * torch.Size(shape).numel()
+    free = free_bytes(device)
+    if free is not None and wanted > free:
+        raise MemoryError(
+            f"a replay of {shape[0]} steps x {shape[1]} environments wants "
+            f"{wanted / 1e9:.1f} GB, {device} has {free / 1e9:.1f} GB free: "
+            f"lower `history`, or the steps of random play"
+        )
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """What could be allocated now; None where nobody says."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    meminfo = Path("/proc/meminfo")
+    if not meminfo.exists():
+        return None
+    sizes = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+    return int(sizes["MemAvailable"].split()[0]) * 1024

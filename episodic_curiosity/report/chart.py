@@ -1,0 +1,126 @@
+"""Line charts as SVG; the page that holds them brings the colours, light and dark.
+
+Shapes: P points of a line.
+"""
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+WIDTH, HEIGHT = 360, 230  # of the view box: about what a phone shows, so that text keeps size
+LEFT, RIGHT, TOP, BOTTOM = 46, 10, 10, 40  # margins for the numbers and the label
+NUM_TICKS = 5  # about
+HOVER = 9  # radius around a point in which a mouse finds its value
+
+
+class Line(NamedTuple):
+    """One line of a chart; lines of the same colour share an entry of the legend."""
+
+    name: str
+    colour: int  # 1, 2 ...: the page's colours
+    points: tuple[tuple[float, float], ...]  # P of (x, y), from left to right
+
+
+class Axis(NamedTuple):
+    """What an axis is called, and how its values are written."""
+
+    label: str
+    form: str = ",.4g"
+
+
+def line_chart(title: str, x: Axis, y: Axis, lines: Sequence[Line]) -> str:
+    """A figure with its title, legend and lines; says so where there is nothing to draw."""
+    points = [point for line in lines for point in line.points]
+    if not points:
+        raise ValueError(f"the chart {title!r} has no points to draw")
+    across = _Scale.over([point[0] for point in points], LEFT, WIDTH - RIGHT)
+    up = _Scale.over([point[1] for point in points], HEIGHT - BOTTOM, TOP)
+    drawing = [*_grid(across, up, x, y), *(_drawn(line, across, up, x, y) for line in lines)]
+    return (
+        f'<figure class="chart"><figcaption>{escape(title)}</figcaption>{_legend(lines)}'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f"{''.join(drawing)}</svg></figure>"
+    )
+
+
+def nice_ticks(low: float, high: float) -> list[float]:
+    """Round numbers, 1, 2 or 5 times a power of ten apart, that span from low to high."""
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise ValueError(f"ticks go from a low to a high number, got {low} and {high}")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    rough = (high - low) / NUM_TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    distance = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * 0.999)
+    first, last = math.floor(low / distance + 1e-9), math.ceil(high / distance - 1e-9)
+    # Rounded, so that 3 * 0.1 is written 0.3.
+    return [float(f"{number * distance:.12g}") for number in range(first, last + 1)]
+
+
+class _Scale(NamedTuple):
+    """Where the values of one axis lie in the view box."""
+
+    ticks: list[float]
+    begin: float
+    end: float
+
+    @classmethod
+    def over(cls, values: Sequence[float], begin: float, end: float) -> "_Scale":
+        return cls(nice_ticks(min(values), max(values)), begin, end)
+
+    def __call__(self, value: float) -> float:
+        share = (value - self.ticks[0]) / (self.ticks[-1] - self.ticks[0])
+        return self.begin + share * (self.end - self.begin)
+
+
+def _grid(across: _Scale, up: _Scale, x: Axis, y: Axis) -> list[str]:
+    """Level lines with their numbers, the numbers along the bottom, and the labels."""
+    marks = []
+    for tick in up.ticks:
+        kind = "axis" if tick == up.ticks[0] else "grid"
+        height = f"{up(tick):.1f}"
+        marks += [
+            f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{height}" '
+            f'y2="{height}"/>',
+            f'<text x="{LEFT - 6}" y="{up(tick) + 4:.1f}" text-anchor="end">'
+            f"{format(tick, y.form)}</text>",
+        ]
+    for tick in across.ticks:
+        anchor = "end" if tick == across.ticks[-1] else "middle"
+        marks.append(
+            f'<text x="{across(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" '
+            f'text-anchor="{anchor}">{_short(tick)}</text>'
+        )
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    marks.append(
+        f'<text class="label" x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">'
+        f"{escape(x.label)}</text>"
+    )
+    return marks
+
+
+def _drawn(line: Line, across: _Scale, up: _Scale, x: Axis, y: Axis) -> str:
+    """The line, and around each of its points what a mouse that rests there is told."""
+    places = [(f"{across(a):.1f}", f"{up(b):.1f}") for a, b in line.points]
+    told = [
+        f'<circle cx="{left}" cy="{top}" r="{HOVER}"><title>{escape(line.name)}: '
+        f"{format(b, y.form)} {escape(y.label)} at {a:,.0f} {escape(x.label)}</title></circle>"
+        for (left, top), (a, b) in zip(places, line.points, strict=True)
+    ]
+    path = " ".join(f"{left},{top}" for left, top in places)
+    return f'<g class="c{line.colour}"><polyline points="{path}"/>{"".join(told)}</g>'
+
+
+def _legend(lines: Sequence[Line]) -> str:
+    names = {line.colour: line.name for line in lines}
+    entries = (f'<span class="c{key}"><i></i>{escape(name)}</span>' for key, name in names.items())
+    return f'<div class="legend">{"".join(entries)}</div>'
+
+
+def _short(value: float) -> str:
+    """200k for 200,000: numbers along the bottom have little room."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"

@@ -1,0 +1,216 @@
+"""One run, from its config to a trained agent: the algorithm on one page.
+
+Savinov et al. 2019, section 2: play; pay for what memory could not have reached; learn from
+reward and bonus; and (ECO) refit the R-network to what was seen.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+
+from episodic_curiosity.agent.collector import Collector
+from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.agent.ppo import PPO
+from episodic_curiosity.bonus import Bonus
+from episodic_curiosity.bonus.episodic import EpisodicBonus
+from episodic_curiosity.bonus.icm import ICMBonus
+from episodic_curiosity.bonus.normalised import NormalisedBonus
+from episodic_curiosity.bonus.online import OnlineEpisodicBonus
+from episodic_curiosity.config import Run
+from episodic_curiosity.diagnosis import Diagnosis
+from episodic_curiosity.interruption import stop_request
+from episodic_curiosity.methods import find_device, fit_r_network, make_bonus, make_r_network
+from episodic_curiosity.progress import Progress, Silence
+from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.record import Record, RunFolderError
+from episodic_curiosity.worlds import World, WorldSpec, make_world
+
+Say = Callable[[str], None]
+
+
+def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True) -> None:
+    """Trains an agent and leaves everything in the folder; `resume` goes on where it stopped.
+
+    Ctrl-C, or SIGTERM, ends the run after the update that is under way, with a checkpoint.
+    """
+    _ = run.num_updates  # raises where the steps are not enough for one
+    with (
+        Record(folder, run.to_dict(), resume=resume, may_differ=("device",)) as record,
+        closing(_make_world(run)) as world,
+        Progress(run.steps) if progress else Silence() as display,
+        stop_request() as stop,
+    ):
+        parts = Parts.make(run, world, folder)
+        number = _begin(run, parts, record, folder, display.note)
+        while number < run.num_updates:
+            metrics = _update(parts, number, record)
+            number += 1
+            is_last = number == run.num_updates
+            if number % run.record.metrics_every == 0 or is_last:
+                steps = run.random_play_steps + number * run.batch_size
+                metrics |= parts.metrics()
+                record.write(steps, metrics)
+                display.update(steps, metrics)
+                for trouble in parts.diagnosis.look(metrics):
+                    display.note(f"warning: {trouble}")
+            if number % run.record.checkpoint_every == 0 or is_last or stop.is_set:
+                record.checkpoint(number, parts.state_dict() | {"number": number})
+                parts.save(folder)
+            if stop.is_set and not is_last:
+                display.note(f"stopped; go on with: curiosity train --resume --out {folder}")
+                raise KeyboardInterrupt
+
+
+def fit(run: Run, folder: Path, *, progress: bool = True) -> None:
+    """Fits an R-network to random play, for any run of a world with the same views."""
+    if any((folder / name).exists() for name in ("r_network.json", "config.json")):
+        raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
+    display = Progress(run.steps) if progress else Silence()
+    with closing(_make_world(run)) as world:
+        r_network = make_r_network(run, world)
+    report = fit_r_network(run, r_network, folder, progress=progress)
+    r_network.save(folder)
+    display.note(
+        f"{report.held_out_accuracy:.1%} of held-out pairs told right; use it with "
+        f"curiosity train --r-network-from {folder}"
+    )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All that learns or plays in a run."""
+
+    agent: Agent
+    curiosity: Bonus  # the method's own bonus
+    bonus: Bonus  # what is paid: the same, normalised where the run wants that
+    ppo: PPO
+    collector: Collector
+    diagnosis: Diagnosis
+
+    @classmethod
+    def make(cls, run: Run, world: World, folder: Path) -> Self:
+        """Everything as it is before the first step."""
+        agent = _make_agent(run, world.spec)
+        curiosity = make_bonus(run, world, folder)
+        bonus = NormalisedBonus(curiosity, world.spec) if run.normalise_bonus else curiosity
+        ppo = PPO(
+            agent,
+            run.ppo,
+            num_updates=run.num_updates,
+            seed=run.seed,
+            auxiliary=curiosity.model if isinstance(curiosity, ICMBonus) else None,
+        )
+        collector = Collector(
+            world,
+            agent,
+            bonus,
+            run.ppo.num_steps,
+            seed=run.seed,
+            bootstrap=not run.ppo.timeouts_are_ends,
+            whole_at_start=not run.world.options("train").get("stagger", False),
+        )
+        return cls(agent, curiosity, bonus, ppo, collector, Diagnosis(run))
+
+    def state_dict(self) -> dict[str, Any]:
+        """A copy of everything that a run needs to go on as if nothing had happened."""
+        return {
+            "agent": self.agent.state_dict(),
+            "bonus": self.bonus.state_dict(),
+            "ppo": self.ppo.state_dict(),
+            "collector": self.collector.state_dict(),
+            "diagnosis": self.diagnosis.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from such a state; the bonus first, which new episodes may be shown to."""
+        for name in ("agent", "bonus", "ppo", "collector", "diagnosis"):
+            getattr(self, name).load_state_dict(state[name])
+
+    def metrics(self) -> dict[str, float]:
+        """What came of the episodes and of the bonus since this was last asked."""
+        metrics = self.collector.tally.take() | self.bonus.metrics()
+        if isinstance(self.curiosity, EpisodicBonus) and self.r_network.fitted:
+            metrics["r_network_accuracy"] = self.r_network.held_out_accuracy.item()
+        return metrics
+
+    def save(self, folder: Path) -> None:
+        """Writes what others use: the agent, and the R-network where there is one."""
+        self.agent.save(folder)
+        if isinstance(self.curiosity, EpisodicBonus):
+            self.r_network.save(folder)
+
+    @property
+    def r_network(self) -> RNetwork:
+        """Of the methods with episodic curiosity."""
+        assert isinstance(self.curiosity, EpisodicBonus)
+        assert isinstance(self.curiosity.r_network, RNetwork)
+        return self.curiosity.r_network
+
+
+def _begin(run: Run, parts: Parts, record: Record, folder: Path, say: Say) -> int:
+    """Brings everything to where the run stands; returns the number of updates behind it."""
+    state = record.resume()
+    if state is not None:
+        parts.load_state_dict(state)
+        say(f"going on from {record.last_checkpoint}")
+        number: int = state["number"]
+        return number
+    if isinstance(parts.curiosity, OnlineEpisodicBonus):
+        replay = parts.curiosity.fitting.replay
+        assert replay is not None
+        say(
+            f"the R-network's data will take {replay.memory_bytes / 1e6:,.0f} MB of memory and "
+            f"{replay.disk_bytes / 1e6:,.0f} MB of disk"
+        )
+    if run.random_play_steps:
+        report = fit_r_network(run, parts.r_network, folder, progress=True)
+        say(f"R-network fitted: {report.held_out_accuracy:.1%} of held-out pairs told right")
+        record.write(
+            run.random_play_steps,
+            {
+                "r_network_accuracy": report.held_out_accuracy,
+                "r_network_training_accuracy": report.accuracy,
+                "r_network_loss": report.loss,
+            },
+        )
+    parts.collector.reset()
+    record.checkpoint(0, parts.state_dict() | {"number": 0})
+    return 0
+
+
+def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:
+    """Plays a rollout and learns from it."""
+    try:
+        rollout = parts.collector.collect()
+        # PPO first: ECO refits its R-network in `learn`, and clears the memories.
+        return parts.ppo.update(rollout, number) | parts.bonus.learn(rollout)
+    except FloatingPointError as error:
+        raise FloatingPointError(
+            f"{error}; the last good checkpoint is {record.last_checkpoint}"
+        ) from None
+
+
+def _make_world(run: Run) -> World:
+    return make_world(
+        run.task,
+        num_envs=run.world.num_envs,
+        seed=run.seed,
+        device=find_device(run),
+        **run.world.options("train"),
+    )
+
+
+def _make_agent(run: Run, spec: WorldSpec) -> Agent:
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(run.seed)
+        agent = Agent(
+            spec.observation_shape,
+            spec.num_actions or spec.action_shape[0],
+            continuous=not spec.num_actions,
+            num_values=run.ppo.num_values,
+        )
+    return agent.to(spec.device)

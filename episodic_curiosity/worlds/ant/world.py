@@ -1,0 +1,272 @@
+"""AntWorld: N ants behind the World protocol.
+
+MuJoCo steps them on the CPU; what a step emits is on the device. Shapes: N environments, R of
+them, F features.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.checks import (
+    check_at_least,
+    check_choice,
+    check_size,
+    check_tensor,
+    first_difference,
+    usable_device,
+)
+from episodic_curiosity.randomness import random_below, random_bits, seed_words
+from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
+from episodic_curiosity.worlds.ant import rules
+from episodic_curiosity.worlds.ant.body import NUM_MOTORS, NUM_POSITIONS, NUM_VELOCITIES, Ants
+from episodic_curiosity.worlds.ant.rules import EPISODE_STEPS, ORACLE_CELL, TASKS, Purpose
+from episodic_curiosity.worlds.ant.scene import Scene
+from episodic_curiosity.worlds.ant.view import HeadCamera
+
+if TYPE_CHECKING:
+    from episodic_curiosity.worlds.ant.opengl import OpenGLCamera, Picture
+
+# A snapshot is x, y, the features (of which the first five are the torso's height and turn) and
+# the floor's seed, four bytes each.
+NUM_FEATURES = NUM_POSITIONS - 2 + NUM_VELOCITIES  # F = 27
+SNAPSHOT_NUMBERS = 2 + NUM_FEATURES + 1
+
+
+class AntWorld:
+    """One of the ant tasks: body features for the policy, the head camera for curiosity."""
+
+    def __init__(
+        self,
+        task: str,
+        *,
+        num_envs: int,
+        seed: int,
+        device: torch.device | str = "cpu",
+        split: Split = "train",
+        view_size: tuple[int, int] | None = (120, 160),
+        episode_steps: int = EPISODE_STEPS,
+        stagger: bool = False,
+        **unknown: object,
+    ) -> None:
+        """`view_size` is (height, width); None draws nothing, and the view is the observation.
+
+        `stagger` lets the first episodes begin at any point of their clock.
+        """
+        if unknown:
+            raise ValueError(
+                f"ants have no option {min(unknown)!r}; there are view_size, episode_steps "
+                "and stagger"
+            )
+        if task not in TASKS:
+            raise ValueError(f"there is no ant task {task!r}; choose one of {', '.join(TASKS)}")
+        check_choice("split", split, SPLITS)
+        check_at_least("num_envs", num_envs, 1)
+        check_at_least("episode_steps", episode_steps, 1)
+        self._device = usable_device(device)
+        self._pays = task == "escape-circle"
+        self._stagger = stagger
+        self._split = SPLITS.index(split)
+        self._ants = Ants(num_envs)
+        self._episodes = rules.no_episodes(self._keys(num_envs, seed))
+        self._begun = False
+        self._head: HeadCamera | None = None
+        view_shape: tuple[int, ...] = (NUM_FEATURES,)
+        if view_size is not None:
+            view_size = check_size("view_size", view_size)
+            self._head = HeadCamera(view_size, num_envs, self._device)
+            view_shape = (3, *view_size)
+        self._pictures: dict[tuple[int, int], OpenGLCamera] = {}
+        digest = hashlib.sha256(repr((task, split, episode_steps)).encode()).digest()
+        self._identity = torch.tensor(int.from_bytes(digest[:7], "big"))
+        self.spec = WorldSpec(
+            task=f"ant/{task}",
+            num_envs=num_envs,
+            device=self._device,
+            observation_shape=(NUM_FEATURES,),
+            observation_dtype=torch.float32,
+            view_shape=view_shape,
+            view_dtype=torch.float32 if view_size is None else torch.uint8,
+            num_actions=0,
+            action_shape=(NUM_MOTORS,),
+            episode_steps=episode_steps,
+            can_restore=True,
+            can_redraw=True,
+            snapshot_bytes=4 * SNAPSHOT_NUMBERS,
+            has_position=True,
+            oracle_cell=ORACLE_CELL,
+        )
+
+    def reset(self, seed: int | None = None) -> Step:
+        """Begins a new episode everywhere; a seed begins the whole series of them anew."""
+        count = self.spec.num_envs
+        if seed is not None:
+            self._episodes = rules.no_episodes(self._keys(count, seed))
+        self._begin(torch.arange(count))
+        if self._stagger:
+            phase = random_below(self.spec.episode_steps, self._episodes.key, Purpose.PHASE)
+            self._episodes.clock.copy_(phase)
+        self._begun = True
+        no = torch.zeros(count, dtype=torch.bool)
+        return self._emit(torch.zeros(count), ~no, no, no.clone())
+
+    def step(self, actions: Tensor) -> Step:
+        """Acts once everywhere; the final_... fields are None while no episode ends.
+
+        The motors clip actions to [-1, 1]. An ant that MuJoCo cannot follow ends its episode.
+        """
+        self._check_begun()
+        lost = self._ants.step(self._checked(actions))
+        positions, episodes = self._ants.positions, self._episodes
+        episodes.clock.add_(1)
+        reward = torch.zeros(self.spec.num_envs)
+        if self._pays:
+            reward = rules.pass_circles(episodes, positions)
+        terminated = lost | ~rules.is_healthy(positions)
+        truncated = ~terminated & (episodes.clock >= self.spec.episode_steps)
+        ended = terminated | truncated
+        rows = ended.nonzero().squeeze(1)
+        if not len(rows):
+            return self._emit(reward, ended, terminated, truncated)
+        last = self._numbers()[rows].to(self._device)
+        self._begin(rows)
+        step = self._emit(reward, ended, terminated, truncated)
+        rows = rows.to(self._device)
+        observation, view, position = (
+            field.new_zeros(self.spec.num_envs, *field.shape[1:]).index_copy_(0, rows, field)
+            for field in self._see(last)
+        )
+        return step._replace(
+            final_observation=observation, final_view=view, final_position=position
+        )
+
+    def snapshot(self) -> Tensor:
+        """The present views and observations as (N, 120) bytes."""
+        self._check_begun()
+        return self._numbers().view(torch.uint8).to(self._device)
+
+    def redraw(self, snapshots: Tensor) -> Tensor:
+        """The views of any number of snapshots, exactly as they were drawn then."""
+        return self._see(self._unpacked(snapshots))[1]
+
+    def redraw_observation(self, snapshots: Tensor) -> Tensor:
+        """The observations of any number of snapshots."""
+        return _features(self._unpacked(snapshots))
+
+    def picture(
+        self,
+        env: int = 0,
+        *,
+        person: Literal["first", "third"] = "third",
+        size: tuple[int, int] = (360, 480),
+    ) -> "Picture":
+        """(h, w, 3) bytes for people, by OpenGL, with the ant's body and its shadow."""
+        from episodic_curiosity.worlds.ant.opengl import OpenGLCamera
+
+        self._check_begun()
+        check_choice("person", person, ("first", "third"))
+        size = check_size("size", size)
+        if size not in self._pictures:
+            self._pictures[size] = OpenGLCamera(size)
+        floor = int(rules.floor_seed(self._episodes.key, self._episodes.number)[env])
+        return self._pictures[size].draw(self._ants.positions[env], floor, person=person)
+
+    def state(self) -> dict[str, Tensor]:
+        """A copy of everything; `load_state` continues from it bit for bit."""
+        self._check_begun()
+        return {name: field.clone() for name, field in self._fields().items()}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continues where a world of the same task, options and size was."""
+        fields = self._fields()
+        if difference := first_difference(state, fields):
+            raise ValueError(f"this is no state of {self.spec.task}: it {difference}")
+        if int(state["identity"]) != int(self._identity):
+            raise ValueError("the state is of a world with another task, split or episodes")
+        for name, field in fields.items():
+            field.copy_(state[name])
+        self._begun = True
+
+    def close(self) -> None:
+        """Gives back what drew pictures for people; harmless when called again."""
+        while self._pictures:
+            self._pictures.popitem()[1].close()
+
+    def _fields(self) -> dict[str, Tensor]:
+        """All that decides what comes next, not copied."""
+        body = {"body": self._ants.state, "identity": self._identity}
+        return self._episodes._asdict() | body
+
+    def _keys(self, num_envs: int, seed: int) -> Tensor:
+        return random_bits(torch.arange(num_envs), *seed_words(seed), self._split)
+
+    def _begin(self, rows: Tensor) -> None:
+        """Begins new episodes in the environments that `rows` (R,) lists."""
+        episodes = self._episodes
+        episodes.number[rows] += 1
+        positions, velocities = rules.draw_start(episodes.key[rows], episodes.number[rows])
+        self._ants.place(rows, positions, velocities)
+        episodes.clock[rows] = 0
+        episodes.start[rows] = positions[:, :2]
+        episodes.circles[rows] = 0
+
+    def _check_begun(self) -> None:
+        if not self._begun:
+            raise RuntimeError("call reset() first: no episode has begun")
+
+    def _checked(self, actions: Tensor) -> Tensor:
+        """The actions, where MuJoCo is."""
+        if not isinstance(actions, Tensor) or not actions.is_floating_point():
+            kind = actions.dtype if isinstance(actions, Tensor) else type(actions).__name__
+            raise ValueError(f"actions must be a float32 tensor, got {kind}")
+        check_tensor("actions", actions, (self.spec.num_envs, NUM_MOTORS), self._device)
+        actions = actions.cpu()
+        if not actions.isfinite().all():
+            raise ValueError("actions must be finite, got NaN or infinity")
+        return actions
+
+    def _numbers(self) -> Tensor:
+        """What snapshots hold, (N, 30) float32 on the CPU; the last are a seed's bits."""
+        floor = rules.floor_seed(self._episodes.key, self._episodes.number)
+        moving = torch.cat((self._ants.positions, self._ants.velocities), dim=1)
+        return torch.cat((moving.float(), floor[:, None].view(torch.float32)), dim=1)
+
+    def _unpacked(self, snapshots: Tensor) -> Tensor:
+        size = self.spec.snapshot_bytes
+        if (
+            not isinstance(snapshots, Tensor)
+            or snapshots.dtype != torch.uint8
+            or snapshots.shape[1:] != (size,)
+        ):
+            raise ValueError(f"snapshots of this world are (rows, {size}) of dtype uint8")
+        return snapshots.to(self._device).contiguous().view(torch.float32)
+
+    def _see(self, numbers: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Observations, views and positions of (R, 30) numbers on the device."""
+        observation, position = _features(numbers), numbers[:, :3].contiguous()
+        if self._head is None:
+            return observation, observation, position
+        turn = numbers[:, 3:7].contiguous()
+        floor = numbers[:, -1].contiguous().view(torch.int32)
+        return observation, self._head.draw(Scene(position, turn, floor)), position
+
+    def _emit(
+        self, reward: Tensor, first: Tensor, terminated: Tensor, truncated: Tensor
+    ) -> Step:
+        observation, view, position = self._see(self._numbers().to(self._device))
+        return Step(
+            observation=observation,
+            view=view,
+            reward=reward.to(self._device),
+            first=first.to(self._device),
+            terminated=terminated.to(self._device),
+            truncated=truncated.to(self._device),
+            position=position,
+        )
+
+
+def _features(numbers: Tensor) -> Tensor:
+    return numbers[:, 2 : 2 + NUM_FEATURES].contiguous()

@@ -1,0 +1,103 @@
+"""The Grid Oracle on a path, and visited cells beside a set of tuples."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig, VisitedCells
+from tests.bonus.steps import spec, step
+
+
+def test_a_path_by_hand():
+    """Cells of 30: out along x, back, up along y, and over the origin, where cells are wide."""
+    oracle = OracleBonus(spec(num_envs=1), OracleConfig(alpha=0.5))
+    path = [
+        ([10.0, 10.0, 50.0], True, 0.0, 1),  # opens the episode: visited, not paid
+        ([29.9, 10.0, 50.0], False, 0.0, 1),
+        ([30.0, 10.0, 50.0], False, 0.5, 2),
+        ([59.9, 29.9, 59.9], False, 0.0, 2),
+        ([10.0, 10.0, 50.0], False, 0.0, 2),
+        ([10.0, 30.0, 50.0], False, 0.5, 3),
+        ([-29.9, 10.0, 50.0], False, 0.0, 3),  # truncated toward zero: still the first cell
+        ([-30.0, 10.0, 50.0], False, 0.5, 4),
+        ([-30.0, 10.0, 60.0], False, 0.5, 5),  # z counts too
+        ([-30.0, 10.0, 60.0], True, 0.0, 1),  # the next episode opens where this one was
+        ([10.0, 10.0, 50.0], False, 0.5, 2),
+    ]
+    for position, first, bonus, count in path:
+        assert oracle.bonus(step([first], position=[position])).tolist() == [bonus]
+        assert oracle.cells.count.tolist() == [count]
+    metrics = oracle.metrics()
+    assert metrics["bonus_mean"] == pytest.approx(5 * 0.5 / 9)
+    assert metrics["bonus_spread"] == pytest.approx((5 * 0.25 / 9 - (2.5 / 9) ** 2) ** 0.5)
+
+
+POSITIONS = st.lists(
+    st.tuples(*[st.floats(-200, 200, width=32)] * 3, st.booleans()), min_size=2, max_size=2
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(cell=st.sampled_from([5.0, 30.0, 0.3]), steps=st.lists(POSITIONS, max_size=25))
+def test_any_path_beside_a_set_of_tuples(cell, steps):
+    cells = VisitedCells(2, episode_steps=25, cell=cell)
+    sets: list[set[tuple[int, ...]]] = [set(), set()]
+    for now in steps:
+        first = torch.tensor([row[3] for row in now])
+        new = cells.visit(torch.tensor([row[:3] for row in now]), first)
+        for env, (*position, begins) in enumerate(now):
+            if begins:
+                sets[env] = set()
+            here = tuple(int(value / cell) for value in position)
+            assert new[env].item() == (here not in sets[env])
+            sets[env].add(here)
+    assert cells.count.tolist() == [len(visited) for visited in sets]
+
+
+def test_worlds_of_any_extent():
+    cells = VisitedCells(1, episode_steps=20, cell=30.0)
+    no = torch.tensor([False])
+    for x in (0.0, 3e7, -3e7, 3e7 - 32, 1e9, -1e9):
+        for y in (0.0, -3e7):
+            assert cells.visit(torch.tensor([[x, y, 0.0]]), no).item()
+    assert not cells.visit(torch.tensor([[2e9, 0.0, 0.0]]), no).item()  # beyond the border
+
+
+def test_an_episode_longer_than_promised_finds_nothing_new_at_last():
+    cells = VisitedCells(2, episode_steps=3, cell=1.0)
+    found = []
+    for time in range(7):
+        position = torch.tensor([[float(time), 0.0, 0.0], [0.0, 0.0, 0.0]])
+        found.append(cells.visit(position, torch.tensor([time == 0, time == 5])).tolist())
+    assert [one for one, _ in found] == [True] * 4 + [False] * 3
+    assert [other for _, other in found] == [True] + [False] * 4 + [True, False]
+    assert cells.count.tolist() == [4, 1]
+
+
+def test_cells_of_another_size():
+    oracle = OracleBonus(spec(num_envs=1, oracle_cell=30.0), OracleConfig(alpha=1.0, cell=5.0))
+    oracle.bonus(step([True], position=[[0.0, 0.0, 0.0]]))
+    assert oracle.bonus(step([False], position=[[6.0, 0.0, 0.0]])).tolist() == [1.0]
+
+
+def test_a_world_without_positions():
+    with pytest.raises(ValueError, match="paper/world does not tell positions"):
+        OracleBonus(spec(oracle_cell=0.0), OracleConfig())
+    with pytest.raises(ValueError, match="needs positions, got a step without them"):
+        OracleBonus(spec(num_envs=1), OracleConfig()).bonus(step([True]))
+
+
+def test_bad_input():
+    cells = VisitedCells(2, episode_steps=3, cell=1.0)
+    yes = torch.ones(2, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"position must have shape \(2, 3\), got \(2, 2\)"):
+        cells.visit(torch.zeros(2, 2), yes)
+    with pytest.raises(TypeError, match=r"first must be of dtype bool, got torch.int64"):
+        cells.visit(torch.zeros(2, 3), yes.long())
+    with pytest.raises(ValueError, match="alpha must be a finite number above 0, got -1"):
+        OracleConfig(alpha=-1)
+    with pytest.raises(ValueError, match="cell must be a finite number above 0, got 0"):
+        OracleConfig(cell=0)
+    with pytest.raises(ValueError, match="episode_steps must be a whole number of at least 1"):
+        VisitedCells(2, episode_steps=0, cell=1.0)

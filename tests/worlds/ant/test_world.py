@@ -1,0 +1,164 @@
+"""What is special about the ant's world; the rest is in the conformance suite."""
+
+import sys
+
+import pytest
+import torch
+
+from episodic_curiosity.worlds import make_world
+from episodic_curiosity.worlds.ant.world import AntWorld
+
+pytest.importorskip("mujoco.batch")
+
+
+def make(task: str = "no-reward", num_envs: int = 3, **options) -> AntWorld:
+    return AntWorld(task, num_envs=num_envs, seed=0, **{"view_size": None} | options)
+
+
+def test_escape_circle_pays_along_a_scripted_path():
+    world = make("escape-circle")
+    world.reset()
+    start = world._ants.positions[1, :2].clone()
+    still = torch.zeros(3, 8)
+    paid = []
+    for distance in (3.0, 9.5, 10.2, 10.3, 9.0, 10.7, 11.7):
+        # Carried there, upright; a step moves it by a few hundredths.
+        world._ants.positions[1] = 0
+        world._ants.positions[1, :4] = torch.tensor(
+            [start[0], start[1] + distance, 0.75, 1.0], dtype=torch.float64
+        )
+        world._ants.velocities[1] = 0
+        step = world.step(still)
+        assert not step.terminated[1]
+        paid.append(step.reward[1].item())
+        assert step.reward[[0, 2]].tolist() == [0.0, 0.0]
+    assert paid == [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 2.0]
+    assert make("no-reward").reset().reward.tolist() == [0.0] * 3
+
+
+def test_an_ant_up_in_the_air_ends_its_episode_and_shows_where_it_was():
+    world = make()
+    before = world.reset()
+    world._ants.positions[1, 2] = 1.2
+    step = world.step(torch.zeros(3, 8))
+    assert step.terminated.tolist() == step.first.tolist() == [False, True, False]
+    assert not step.truncated.any()
+    assert step.final_observation is not None
+    assert step.final_position is not None
+    assert step.final_observation[1, 0] > 1.0
+    assert step.final_position[1, :2].dist(before.position[1, :2]) < 0.5
+    assert step.position[1, :2].dist(before.position[1, :2]) > 0.5
+    assert 0.6 < step.observation[1, 0] < 0.9
+
+
+def test_observations_are_the_standard_27_features():
+    world = make()
+    step = world.reset()
+    step = world.step(torch.ones(3, 8))
+    positions, velocities = world._ants.positions, world._ants.velocities
+    assert torch.equal(step.observation, torch.cat((positions[:, 2:], velocities), 1).float())
+    assert torch.equal(step.position, positions[:, :3].float())
+
+
+def test_without_a_view_size_the_view_is_the_observation():
+    step = make().reset()
+    assert step.view is step.observation
+    drawn = make(view_size=(6, 8)).reset()
+    assert drawn.view.shape == (3, 3, 6, 8)
+    assert torch.equal(drawn.observation, step.observation)
+
+
+def test_snapshots_hold_observations_too():
+    world = make(view_size=(6, 8))
+    world.reset()
+    step = world.step(torch.ones(3, 8))
+    assert torch.equal(world.redraw_observation(world.snapshot()), step.observation)
+    with pytest.raises(ValueError, match=r"\(rows, 120\) of dtype uint8"):
+        world.redraw(torch.zeros(2, 119, dtype=torch.uint8))
+
+
+def test_splits_differ_and_staggered_clocks_do_too():
+    starts = [make(split=split).reset().position for split in ("train", "test")]
+    assert not torch.equal(*starts)
+    world = make(num_envs=40, stagger=True, episode_steps=50)
+    world.reset()
+    ends = sum(world.step(torch.zeros(40, 8)).truncated.int() for _ in range(25))
+    assert 10 < ends.sum() < 30
+
+
+def test_a_lost_ant_ends_its_episode(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # MuJoCo leaves a log where it is
+    world = make()
+    world.reset()
+    world._ants.velocities[2] = 1e12
+    step = world.step(torch.zeros(3, 8))
+    assert step.terminated.tolist() == [False, False, True]
+    assert step.observation[2].abs().max() < 2  # of a new episode
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="no ant task 'maze'; choose one of no-reward"):
+        make("maze")
+    with pytest.raises(ValueError, match="ants have no option 'levels'; there are view_size"):
+        make(levels=3)
+    with pytest.raises(ValueError, match="split must be one of r-network, train"):
+        make(split="exam")
+    with pytest.raises(RuntimeError, match="call reset"):
+        make().step(torch.zeros(3, 8))
+    world = make()
+    world.reset()
+    for actions in (torch.zeros(3, 8, dtype=torch.int64), [0.0]):
+        with pytest.raises(ValueError, match="actions must be a float32 tensor, got"):
+            world.step(actions)
+    with pytest.raises(ValueError, match="actions must be finite"):
+        world.step(torch.full((3, 8), torch.nan))
+    state = world.state()
+    with pytest.raises(ValueError, match="another task"):
+        make("escape-circle").load_state(state)
+    with pytest.raises(ValueError, match="no state of ant/no-reward: it holds"):
+        make(num_envs=2).load_state(state)
+
+
+def test_without_mujoco_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco.batch", None)
+    with pytest.raises(
+        ImportError, match=r"^tasks named ant/\.\.\. need MuJoCo .*\[mujoco\]'$"
+    ):
+        make_world("ant/no-reward", num_envs=1, seed=0)
+
+
+def test_an_untrained_policy_covers_what_the_paper_says():
+    """The paper's plain PPO has no reward to learn from: normal actions, 1.4 cells."""
+    num_envs, each = 20, 10
+    world = make("escape-circle", num_envs=num_envs)
+    step = world.reset()
+    generator = torch.Generator().manual_seed(0)
+    visited: list[set[tuple[int, ...]]] = [set() for _ in range(num_envs)]
+    coverage, lengths, reward = [], [], 0.0
+    clock, ended = torch.zeros(num_envs), torch.zeros(num_envs, dtype=torch.int64)
+    # The same number of every ant: those that end soonest would be the shortest.
+    while (ended < each).any():
+        for row, cell in enumerate(cells(step.position)):
+            visited[row].add(cell)
+        step = world.step(torch.randn(num_envs, 8, generator=generator))
+        clock += 1
+        reward += step.reward.sum().item()
+        for row in step.first.nonzero().flatten().tolist():
+            visited[row].add(cells(step.final_position)[row])
+            if ended[row] < each:
+                coverage.append(len(visited[row]))
+                lengths.append(clock[row].item())
+            visited[row].clear()
+            clock[row] = 0
+            ended[row] += 1
+    mean, median = sum(coverage) / len(coverage), torch.tensor(lengths).median()
+    print(f"{len(coverage)} episodes: {mean:.2f} cells, {median:.0f} steps in the median")
+    assert len(coverage) == 200
+    assert 1.2 < mean < 1.7
+    assert 20 < median < 60
+    assert reward == 0
+
+
+def cells(position: torch.Tensor) -> list[tuple[int, ...]]:
+    """As the Grid Oracle counts them: truncated towards zero."""
+    return [tuple(cell) for cell in (position / 5).trunc().int().tolist()]
