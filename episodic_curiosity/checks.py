@@ -84,7 +84,7 @@ def check_tensor(
         raise TypeError(f"{name} must be a tensor, got {_type(value)}")
     if tuple(value.shape) != shape:
         raise ValueError(f"{name} must have shape {shape}, got {tuple(value.shape)}")
-    if value.device != device:
+    if not _is_on(value.device, device):
         raise ValueError(f"{name} must be on {device}, got a tensor on {value.device}")
 
 
@@ -130,6 +130,11 @@ def first_difference(found: Mapping[str, Any], wanted: Mapping[str, Tensor]) -> 
                 f"wanted {tensor.dtype} {tuple(tensor.shape)}"
             )
     return None
+
+
+def _is_on(device: torch.device, wanted: torch.device) -> bool:
+    """Whether a device is the wanted one; "cuda" alone is any of them."""
+    return device.type == wanted.type and (wanted.index is None or device.index == wanted.index)
 
 
 def _type(value: object) -> str:
