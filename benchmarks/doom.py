@@ -45,9 +45,9 @@ def compare(seconds: float) -> None:
 
 
 def _frames() -> Player:
-    from episodic_curiosity.worlds.vizdoom.world import VizdoomWorld
+    from episodic_curiosity.worlds.vizdoom.world import ViZDoomWorld
 
-    world = VizdoomWorld("dense", num_envs=GAMES, seed=0)
+    world = ViZDoomWorld("dense", num_envs=GAMES, seed=0)
     world.reset()
     workers, random = world.workers, np.random.default_rng(0)
 

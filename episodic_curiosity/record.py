@@ -86,6 +86,11 @@ class Record:
         """Finishes the files and lets others have the folder."""
         self._open.close()
 
+    @property
+    def steps(self) -> int:
+        """Those of the newest line, 0 before there is any."""
+        return max(self._steps, 0)
+
     def resume(self) -> State | None:
         """The state to go on from, once; None where the run begins at its beginning."""
         state, self._state = self._state, None
@@ -154,7 +159,7 @@ class Record:
         now = time.monotonic()
         passed, self._last_time = now - self._last_time, now
         self._seconds += passed
-        rate = (steps - max(self._steps, 0)) / max(passed, 1e-9)
+        rate = (steps - self.steps) / max(passed, 1e-9)
         timing = {"seconds": round(self._seconds, 3), "steps_per_second": round(rate, 1)}
         _append(self._timing, {"steps": steps} | timing)
         if self._tensorboard is not None:

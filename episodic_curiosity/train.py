@@ -4,7 +4,6 @@ Savinov et al. 2019, section 2: play; pay for what memory could not have reached
 reward and bonus; and (ECO) refit the R-network to what was seen.
 """
 
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +21,12 @@ from episodic_curiosity.bonus.normalised import NormalisedBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 from episodic_curiosity.config import Run
 from episodic_curiosity.diagnosis import Diagnosis
-from episodic_curiosity.interruption import stop_request
+from episodic_curiosity.interruption import StopRequest, stop_request
 from episodic_curiosity.methods import find_device, fit_r_network, make_bonus, make_r_network
 from episodic_curiosity.progress import Progress, Silence
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.record import Record, RunFolderError
 from episodic_curiosity.worlds import World, WorldSpec, make_world
-
-Say = Callable[[str], None]
 
 
 def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True) -> None:
@@ -38,46 +35,30 @@ def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True
     Ctrl-C, or SIGTERM, ends the run after the update that is under way, with a checkpoint.
     """
     _ = run.num_updates  # raises where the steps are not enough for one
-    with (
-        Record(folder, run.to_dict(), resume=resume, may_differ=("device",)) as record,
-        closing(_make_world(run)) as world,
-        Progress(run.steps) if progress else Silence() as display,
-        stop_request() as stop,
-    ):
+    # Made before there is a folder: what cannot be run leaves none behind.
+    with closing(_make_world(run)) as world:
         parts = Parts.make(run, world, folder)
-        number = _begin(run, parts, record, folder, display.note)
-        while number < run.num_updates:
-            metrics = _update(parts, number, record)
-            number += 1
-            is_last = number == run.num_updates
-            if number % run.record.metrics_every == 0 or is_last:
-                steps = run.random_play_steps + number * run.batch_size
-                metrics |= parts.metrics()
-                record.write(steps, metrics)
-                display.update(steps, metrics)
-                for trouble in parts.diagnosis.look(metrics):
-                    display.note(f"warning: {trouble}")
-            if number % run.record.checkpoint_every == 0 or is_last or stop.is_set:
-                record.checkpoint(number, parts.state_dict() | {"number": number})
-                parts.save(folder)
-            if stop.is_set and not is_last:
-                display.note(f"stopped; go on with: curiosity train --resume --out {folder}")
-                raise KeyboardInterrupt
+        with (
+            Record(folder, run.to_dict(), resume=resume, may_differ=("device",)) as record,
+            Progress(run.steps, record.steps) if progress else Silence() as display,
+            stop_request() as stop,
+        ):
+            _learn(run, parts, record, display, stop)
 
 
 def fit(run: Run, folder: Path, *, progress: bool = True) -> None:
     """Fits an R-network to random play, for any run of a world with the same views."""
     if any((folder / name).exists() for name in ("r_network.json", "config.json")):
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
-    display = Progress(run.steps) if progress else Silence()
     with closing(_make_world(run)) as world:
         r_network = make_r_network(run, world)
     report = fit_r_network(run, r_network, folder, progress=progress)
     r_network.save(folder)
-    display.note(
-        f"{report.held_out_accuracy:.1%} of held-out pairs told right; use it with "
-        f"curiosity train --r-network-from {folder}"
-    )
+    with Progress(run.steps) if progress else Silence() as display:
+        display.note(
+            f"{report.held_out_accuracy:.1%} of held-out pairs told right; use it with "
+            f"curiosity train --r-network-from {folder}"
+        )
 
 
 @dataclass(frozen=True)
@@ -151,24 +132,52 @@ class Parts:
         return self.curiosity.r_network
 
 
-def _begin(run: Run, parts: Parts, record: Record, folder: Path, say: Say) -> int:
+def _learn(
+    run: Run, parts: Parts, record: Record, display: Progress | Silence, stop: StopRequest
+) -> None:
+    """Goes through the updates that are left; writes down how it goes and where it stands."""
+    number = _begin(run, parts, record, display)
+    while number < run.num_updates:
+        metrics = _update(parts, number, record)
+        number += 1
+        is_last = number == run.num_updates
+        if number % run.record.metrics_every == 0 or is_last:
+            steps = run.random_play_steps + number * run.batch_size
+            metrics |= parts.metrics()
+            record.write(steps, metrics)
+            display.update(steps, metrics)
+            for trouble in parts.diagnosis.look(metrics):
+                display.note(f"warning: {trouble}")
+        if number % run.record.checkpoint_every == 0 or is_last or stop.is_set:
+            # In this order: a run that is killed in between does both again.
+            parts.save(record.folder)
+            record.checkpoint(number, parts.state_dict() | {"number": number})
+        if stop.is_set and not is_last:
+            display.note(f"stopped; go on with: curiosity train --resume --out {record.folder}")
+            raise KeyboardInterrupt
+
+
+def _begin(run: Run, parts: Parts, record: Record, display: Progress | Silence) -> int:
     """Brings everything to where the run stands; returns the number of updates behind it."""
     state = record.resume()
     if state is not None:
         parts.load_state_dict(state)
-        say(f"going on from {record.last_checkpoint}")
+        display.note(f"going on from {record.last_checkpoint}")
         number: int = state["number"]
         return number
     if isinstance(parts.curiosity, OnlineEpisodicBonus):
         replay = parts.curiosity.fitting.replay
         assert replay is not None
-        say(
+        display.note(
             f"the R-network's data will take {replay.memory_bytes / 1e6:,.0f} MB of memory and "
             f"{replay.disk_bytes / 1e6:,.0f} MB of disk"
         )
     if run.random_play_steps:
-        report = fit_r_network(run, parts.r_network, folder, progress=True)
-        say(f"R-network fitted: {report.held_out_accuracy:.1%} of held-out pairs told right")
+        is_shown = isinstance(display, Progress)
+        report = fit_r_network(run, parts.r_network, record.folder, progress=is_shown)
+        display.note(
+            f"R-network fitted: {report.held_out_accuracy:.1%} of held-out pairs told right"
+        )
         record.write(
             run.random_play_steps,
             {

@@ -27,6 +27,7 @@ class EpisodeTally:
         """Without `whole_at_start` the episodes that are under way at first do not count."""
         num_envs, device = spec.num_envs, spec.device
         self._spec = spec
+        self._whole_at_start = whole_at_start
         self._cells = VisitedCells.of(spec) if spec.has_position else None
         # Of the episodes under way: reward, bonus, length, and whether they are whole.
         self._running = torch.zeros(num_envs, 3, dtype=torch.float64, device=device)
@@ -35,7 +36,9 @@ class EpisodeTally:
         self._actions = torch.zeros(max(1, spec.num_actions), device=device)
 
     def open(self, step: Step) -> None:
-        """Takes in the first observations of all."""
+        """Takes in the first observations of all; episodes that were under way are given up."""
+        self._running.zero_()
+        self._counts.fill_(self._whole_at_start)
         self._visit(step)
 
     def add(self, step: Step, action: Tensor, bonus: Tensor) -> None:

@@ -91,8 +91,10 @@ class ICM(nn.Module):
         """
         if batch.next_observation is None:
             raise ValueError("ICM learns from pairs, got a minibatch without next_observation")
-        pairs = shrunk(batch.observation), shrunk(batch.next_observation)
-        now, after = self._features_of(*pairs)
+        # One after the other: on a CPU a fifth faster than 512 pairs at once, whose activations
+        # are above the 32 MB that the C library gives back, to be faulted in again.
+        now = self.features(shrunk(batch.observation))  # (B, D)
+        after = self.features(shrunk(batch.next_observation))
         forward = self._forward_error(now, after, batch.action)
         inverse = self._inverse_error(now, after, batch.action)
         share = batch.connected / batch.connected.sum().clamp(min=1)  # (B,)
@@ -106,11 +108,8 @@ class ICM(nn.Module):
 
     def surprise(self, previous: Tensor, current: Tensor, action: Tensor) -> Tensor:
         """How far (B,) the forward model was off, of shrunk observations."""
-        return self._forward_error(*self._features_of(previous, current), action)
-
-    def _features_of(self, previous: Tensor, current: Tensor) -> tuple[Tensor, Tensor]:
         now, after = self.features(torch.cat([previous, current])).chunk(2)  # (B, D) each
-        return now, after
+        return self._forward_error(now, after, action)
 
     def _forward_error(self, now: Tensor, after: Tensor, action: Tensor) -> Tensor:
         inputs = torch.cat([now, self._described(action)], dim=1)
@@ -211,17 +210,22 @@ class ICMBonus:
 def shrunk(observation: Tensor) -> Tensor:
     """Frames become 42 x 42, each pixel the mean of its area, in [0, 1]; vectors stay."""
     inputs = to_input(observation)
-    return adaptive_avg_pool2d(inputs, SIDE) if inputs.dim() == 4 else inputs
+    if inputs.dim() == 2 or inputs.shape[2:] == (SIDE, SIDE):
+        return inputs
+    return adaptive_avg_pool2d(inputs, SIDE)
 
 
 def _features(observation_shape: tuple[int, ...]) -> nn.Sequential:
     layers: list[nn.Module] = []
     if len(observation_shape) == 3:
         for num_inputs in (observation_shape[0], 32, 32, 32):
-            layers += [_glorot(nn.Conv2d(num_inputs, 32, 3, stride=2, padding=1)), nn.ELU()]
+            layers += [
+                _glorot(nn.Conv2d(num_inputs, 32, 3, stride=2, padding=1)),
+                nn.ELU(inplace=True),
+            ]
         return nn.Sequential(*layers, nn.Flatten())
     for num_inputs, num_outputs in ((observation_shape[0], HIDDEN), (HIDDEN, NUM_FEATURES)):
-        layers += [_glorot(nn.Linear(num_inputs, num_outputs)), nn.ELU()]
+        layers += [_glorot(nn.Linear(num_inputs, num_outputs)), nn.ELU(inplace=True)]
     return nn.Sequential(*layers)
 
 

@@ -9,7 +9,7 @@ from html import escape
 from typing import NamedTuple
 
 WIDTH, HEIGHT = 360, 230  # of the view box: about what a phone shows, so that text keeps size
-LEFT, RIGHT, TOP, BOTTOM = 46, 10, 10, 40  # margins for the numbers and the label
+LEFT, RIGHT, TOP, BOTTOM = 46, 18, 10, 40  # margins for the numbers and the label
 NUM_TICKS = 5  # about
 HOVER = 9  # radius around a point in which a mouse finds its value
 
@@ -27,15 +27,16 @@ class Axis(NamedTuple):
 
     label: str
     form: str = ",.4g"
+    shows: tuple[float, ...] = ()  # values that are within the chart even if no line is there
 
 
 def line_chart(title: str, x: Axis, y: Axis, lines: Sequence[Line]) -> str:
-    """A figure with its title, legend and lines; says so where there is nothing to draw."""
+    """A figure with its title, its legend and at least one point."""
     points = [point for line in lines for point in line.points]
     if not points:
         raise ValueError(f"the chart {title!r} has no points to draw")
-    across = _Scale.over([point[0] for point in points], LEFT, WIDTH - RIGHT)
-    up = _Scale.over([point[1] for point in points], HEIGHT - BOTTOM, TOP)
+    across = _Scale.over([*x.shows, *(point[0] for point in points)], LEFT, WIDTH - RIGHT)
+    up = _Scale.over([*y.shows, *(point[1] for point in points)], HEIGHT - BOTTOM, TOP)
     drawing = [*_grid(across, up, x, y), *(_drawn(line, across, up, x, y) for line in lines)]
     return (
         f'<figure class="chart"><figcaption>{escape(title)}</figcaption>{_legend(lines)}'
@@ -87,10 +88,9 @@ def _grid(across: _Scale, up: _Scale, x: Axis, y: Axis) -> list[str]:
             f"{format(tick, y.form)}</text>",
         ]
     for tick in across.ticks:
-        anchor = "end" if tick == across.ticks[-1] else "middle"
         marks.append(
             f'<text x="{across(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" '
-            f'text-anchor="{anchor}">{_short(tick)}</text>'
+            f'text-anchor="middle">{_short(tick)}</text>'
         )
     middle = (LEFT + WIDTH - RIGHT) / 2
     marks.append(
@@ -114,7 +114,9 @@ def _drawn(line: Line, across: _Scale, up: _Scale, x: Axis, y: Axis) -> str:
 
 def _legend(lines: Sequence[Line]) -> str:
     names = {line.colour: line.name for line in lines}
-    entries = (f'<span class="c{key}"><i></i>{escape(name)}</span>' for key, name in names.items())
+    entries = (
+        f'<span class="c{key}"><i></i>{escape(name)}</span>' for key, name in names.items()
+    )
     return f'<div class="legend">{"".join(entries)}</div>'
 
 

@@ -122,10 +122,10 @@ def make_world(
         known = ", ".join(f"{known}/..." for known in FAMILIES)
         raise ValueError(f"there is no task {task!r}; tasks are named {known}")
     if family == "vizdoom":
-        from episodic_curiosity.worlds.vizdoom.world import VizdoomWorld
+        from episodic_curiosity.worlds.vizdoom.world import ViZDoomWorld
 
         scenario = task.partition("/")[2]  # maybe a path, with a plus of its own
-        return VizdoomWorld(
+        return ViZDoomWorld(
             scenario, num_envs=num_envs, seed=seed, device=device, split=split, **options
         )
     if plus:

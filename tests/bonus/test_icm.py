@@ -119,6 +119,8 @@ def test_frames_are_shrunk_to_the_mean_of_each_area():
     expected = frame.float().reshape(2, 3, 42, 2, 42, 3).mean(dim=(3, 5)) / 255
     torch.testing.assert_close(shrunk(frame), expected)
     assert shrunk(frame[:, :, :20, :24]).shape == (2, 3, 42, 42)
+    small = frame[:, :, :42, :42]
+    assert torch.equal(shrunk(small), small / 255)
 
 
 def test_what_is_seen_again_and_again_is_foreseen_at_last():

@@ -21,6 +21,12 @@ def members(group: int) -> dict[int, str]:
     return found
 
 
+def engines(groups: list[int]) -> list[int]:
+    """The processes of ViZDoom in these groups."""
+    found = [members(group) for group in groups]
+    return [pid for group in found for pid, name in group.items() if name == "vizdoom"]
+
+
 def have_ended(groups: list[int]) -> bool:
     """Whether all processes of these groups end in time."""
     return eventually(lambda: not any(members(group) for group in groups))
@@ -35,7 +41,6 @@ def eventually(condition) -> bool:
     return True
 
 
-def leftovers() -> set[str]:
-    """Files of shared memory and temporary folders of workers, by their names."""
-    temporary = Path(os.environ.get("TMPDIR", "/tmp")).glob("episodic-curiosity-*")
-    return set(os.listdir("/dev/shm")) | {folder.name for folder in temporary}
+def shared_memory() -> set[str]:
+    """The names of what engines of ViZDoom share with their workers."""
+    return {name for name in os.listdir("/dev/shm") if name.startswith("ViZDoom")}

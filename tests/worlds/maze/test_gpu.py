@@ -9,6 +9,7 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
     pytest.mark.filterwarnings("ignore:Numba is missing"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of the compiler's own making
+    pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype"),
 ]
 
 NUM_ENVS = 64

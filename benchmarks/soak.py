@@ -1,0 +1,44 @@
+"""Kills runs of every method at random moments, many times, and compares what they leave.
+
+    python -m benchmarks.soak [--kills 100] [--seed 0]
+
+So many kills of each method. Every run that comes to its end has to leave the same bytes as one
+that was never interrupted: weights, metrics and newest checkpoint. Exits with 1 where any does
+not.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.killing import STAGES, kill_and_resume
+from tests.tiny_runs import METHODS, tiny_run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--kills", type=int, default=100, help="of each method")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    options = parser.parse_args()
+
+    print(f"{options.kills} kills of each method, at moments of seed {options.seed}")
+    print(
+        "\n| method | runs ended | files that differ | killed " + " | killed ".join(STAGES), "|"
+    )
+    print("|---" * (3 + len(STAGES)) + "|")
+    differences = []
+    for method in METHODS:
+        with tempfile.TemporaryDirectory() as folder:
+            kills = kill_and_resume(tiny_run(method), Path(folder), options.kills, options.seed)
+        counts = " | ".join(str(kills.stages[stage]) for stage in STAGES)
+        print(
+            f"| {method} | {kills.num_runs} | {len(kills.differences)} | {counts} |", flush=True
+        )
+        differences += kills.differences
+    if differences:
+        sys.exit(f"these were not the same: {', '.join(sorted(set(differences)))}")
+
+
+if __name__ == "__main__":
+    main()

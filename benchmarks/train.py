@@ -1,0 +1,262 @@
+"""Steps per second of training: our methods, and Stable-Baselines3's PPO on the same maze.
+
+    python benchmarks/train.py [--threads 2] [--envs 16] [--size 84 84] [--seconds 10]
+
+Everything is of the `cpu` preset but what is given here. All play maze/no-reward, learn after
+as many steps with the same Nature CNN, minibatches and epochs, and take turns in one process;
+each figure is the best of at least three updates, play and learning together, since other
+programs only ever take away; they take least away from steps per second of CPU time, which are
+what to compare on a machine that is not at rest. Memories are full, the dearest case. "with
+fit" spreads the R-network's fit, at the preset's settings, over the steps it is made for: a
+refit's interval (ppo+eco), the preset's whole run (ppo+ec). It needs Stable-Baselines3.
+"""
+
+import argparse
+import dataclasses
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numba
+import numpy as np
+import stable_baselines3
+import torch
+from stable_baselines3.common.vec_env import VecEnv
+
+from episodic_curiosity.bonus.episodic import EpisodicBonus
+from episodic_curiosity.bonus.online import OnlineEpisodicBonus
+from episodic_curiosity.config import MazeConfig, Run
+from episodic_curiosity.presets import PRESETS, resolve
+from episodic_curiosity.reachability.training import FitConfig, fit
+from episodic_curiosity.train import Parts
+from episodic_curiosity.worlds import make_world
+
+TASK, GYMNASIUM_ID = "maze/no-reward", "EpisodicCuriosity/MazeNoReward-v0"
+METHODS = ("ppo", "ppo+icm", "ppo+ec", "ppo+eco")
+PEER = "SB3 PPO"
+NUM_LEVELS = 100  # of the thousands that training has: they take a while to draw
+LONG = 10**9  # steps of a run that no benchmark comes to the end of
+LEAST_UPDATES = 3
+FEW, MORE = 5, 15  # iterations of two fits, whose difference is the price of ten
+
+Update = Callable[[], object]
+Seconds = dict[str, float]  # of an update, or of what a step adds to it
+
+
+class Adapter(VecEnv):
+    """Gymnasium's vector environment as Stable-Baselines3 wants one."""
+
+    def __init__(self, envs: gymnasium.vector.VectorEnv) -> None:
+        self.envs = envs  # first: VecEnv asks for its render_mode
+        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
+        self.actions = np.zeros(envs.num_envs, np.int64)
+
+    def reset(self) -> np.ndarray:
+        return self.envs.reset(seed=0)[0]
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self.actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        observation, reward, terminated, truncated, info = self.envs.step(self.actions)
+        done = terminated | truncated
+        infos: list[dict[str, Any]] = [{} for _ in done]
+        for env in np.flatnonzero(done):
+            infos[env] = {
+                "terminal_observation": info["final_obs"][env],
+                "TimeLimit.truncated": not terminated[env],
+            }
+        return observation, reward, done, infos
+
+    def close(self) -> None:
+        self.envs.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        return [getattr(self.envs, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        raise NotImplementedError("the environments are one: none has attributes of its own")
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **options: Any):
+        raise NotImplementedError("the environments are one: none has methods of its own")
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:  # noqa: ARG002
+        return [False for _ in self._get_indices(indices)]
+
+
+def make_run(method: str, num_envs: int, size: tuple[int, int]) -> Run:
+    """The preset's, with as many environments; rollouts stay as long as they are there."""
+    run = resolve(TASK, method, "cpu", LONG, seed=0)
+    assert isinstance(run.world, MazeConfig)
+    world = dataclasses.replace(
+        run.world, num_envs=num_envs, observation_size=size, num_levels=NUM_LEVELS
+    )
+    num_minibatches = max(1, num_envs * run.ppo.num_steps // PRESETS["cpu"].minibatch_size)
+    ppo = dataclasses.replace(run.ppo, num_minibatches=num_minibatches)
+    return dataclasses.replace(run, device="cpu", world=world, ppo=ppo)
+
+
+def ours(run: Run, folder: Path) -> tuple[Parts, Update]:
+    """All that learns in the run, and an update of it without the R-network's fit."""
+    world = make_world(
+        run.task, num_envs=run.world.num_envs, seed=0, **run.world.options("train")
+    )
+    parts = Parts.make(run, world, folder)
+    parts.collector.reset()
+    if isinstance(parts.curiosity, EpisodicBonus):
+        parts.r_network.fitted.fill_(True)
+        parts.curiosity.memory.embeddings.normal_()
+        parts.curiosity.memory.added.fill_(parts.curiosity.memory.capacity)
+
+    def update() -> None:
+        rollout = parts.collector.collect()
+        parts.ppo.update(rollout, 0)
+        if isinstance(parts.curiosity, OnlineEpisodicBonus):
+            fitting = parts.curiosity.fitting
+            fitting.extend(rollout.snapshot, rollout.first[:-1])
+            fitting.steps_since_fit = 0
+        else:
+            parts.bonus.learn(rollout)
+
+    return parts, update
+
+
+def theirs(run: Run) -> Update:
+    """An update of Stable-Baselines3's PPO with the numbers of the run."""
+    options = run.world.options("train")
+    del options["final_frames"]  # Gymnasium has to show them
+    envs = gymnasium.make_vec(GYMNASIUM_ID, num_envs=run.world.num_envs, **options)
+    ppo = run.ppo
+    model = stable_baselines3.PPO(
+        "CnnPolicy",
+        Adapter(envs),
+        learning_rate=ppo.learning_rate,
+        n_steps=ppo.num_steps,
+        batch_size=run.batch_size // ppo.num_minibatches,
+        n_epochs=ppo.num_epochs,
+        gamma=ppo.gamma,
+        gae_lambda=ppo.lam,
+        clip_range=ppo.clip_range,
+        ent_coef=ppo.entropy_coefficient,
+        vf_coef=ppo.value_coefficient,
+        max_grad_norm=ppo.max_gradient_norm,
+        seed=0,
+        device="cpu",
+    )
+    return lambda: model.learn(run.batch_size, reset_num_timesteps=False)
+
+
+def seconds_of(work: Callable[[], object]) -> np.ndarray:
+    """(2,): of time, and of CPU time."""
+    start = np.array([time.perf_counter(), time.process_time()])
+    work()
+    return np.array([time.perf_counter(), time.process_time()]) - start
+
+
+def best_updates(updates: dict[str, Update], seconds: float) -> dict[str, np.ndarray]:
+    """The shortest update of each, (2,); they take turns for that many seconds each."""
+    for update in updates.values():
+        update()  # compiles, allocates
+    taken: dict[str, list[np.ndarray]] = {name: [] for name in updates}
+    start = time.perf_counter()
+    while (
+        time.perf_counter() - start < seconds * len(updates) or len(taken[PEER]) < LEAST_UPDATES
+    ):
+        for name, update in updates.items():
+            taken[name].append(seconds_of(update))
+    return {name: np.min(times, axis=0) for name, times in taken.items()}
+
+
+def seconds_to_fit(parts: Parts, config: FitConfig) -> np.ndarray:
+    """(2,): a whole fit to what ECO keeps, reckoned from two short ones."""
+    assert isinstance(parts.curiosity, OnlineEpisodicBonus)
+    replay = parts.curiosity.fitting.replay
+    assert replay is not None
+
+    def short(iterations: int) -> Callable[[], object]:
+        shortened = dataclasses.replace(config, iterations=iterations, epochs=None)
+        return lambda: fit(parts.r_network, replay, shortened, progress=False)
+
+    few, more = (np.min([seconds_of(short(n)) for _ in range(2)], axis=0) for n in (FEW, MORE))
+    each = (more - few) / (MORE - FEW)
+    return few + each * (config.num_iterations(replay.first.numel()) - FEW)
+
+
+def play_on(parts: Parts, num_steps: int) -> None:
+    """Lets ECO see that many steps of every environment, so that there is enough to fit to."""
+    assert isinstance(parts.curiosity, OnlineEpisodicBonus)
+    played = 0
+    while played < num_steps:
+        rollout = parts.collector.collect()
+        assert rollout.snapshot is not None
+        parts.curiosity.fitting.extend(rollout.snapshot, rollout.first[:-1])
+        played += rollout.num_steps
+
+
+def fits_per_step(parts: dict[str, Parts], runs: dict[str, Run]) -> dict[str, np.ndarray]:
+    """Seconds (2,) of fitting that a step costs, of the methods that fit an R-network."""
+    online, play = runs["ppo+eco"].r_network.online, runs["ppo+ec"].r_network.random_play
+    play_on(parts["ppo+eco"], online.fit.least_steps)
+    refit, fit_before = (
+        seconds_to_fit(parts["ppo+eco"], config.fit) for config in (online, play)
+    )
+    return {
+        "ppo+eco": refit / online.refit_every,
+        "ppo+ec": fit_before / PRESETS["cpu"].steps,
+    }
+
+
+def report(title: str, batch_size: int, best: Seconds, fits: Seconds) -> None:
+    """A line for each, beside our PPO and beside theirs."""
+    print(
+        f"\n{title:<10} {'steps/s':>9} {'beside SB3':>11} {'slower than ppo':>16}"
+        f" {'with fit':>9} {'slower than ppo':>16}"
+    )
+    for name, seconds in best.items():
+        line = f"{name:<10} {batch_size / seconds:>9,.0f} {best[PEER] / seconds:>10.2f}x"
+        line += f" {seconds / best['ppo']:>15.2f}x"
+        if name in fits:
+            whole = seconds + fits[name] * batch_size
+            line += f" {batch_size / whole:>9,.0f} {whole / best['ppo']:>15.2f}x"
+        print(line, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--envs", type=int, default=PRESETS["cpu"].num_envs)
+    parser.add_argument("--size", type=int, nargs=2, default=(84, 84), help="height and width")
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each method")
+    options = parser.parse_args(arguments)
+    # Numba first: when it starts its threads, it sets the number of torch's as well.
+    numba.set_num_threads(options.threads)
+    torch.set_num_threads(options.threads)
+
+    runs = {name: make_run(name, options.envs, tuple(options.size)) for name in METHODS}
+    ppo, batch_size = runs["ppo"].ppo, runs["ppo"].batch_size
+    print(
+        f"{options.threads} CPU threads, {options.envs} environments x {ppo.num_steps} steps, "
+        f"{options.size[0]} x {options.size[1]}, {ppo.num_epochs} epochs of "
+        f"{ppo.num_minibatches} minibatches, torch {torch.__version__}, "
+        f"Stable-Baselines3 {stable_baselines3.__version__}"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        made = {name: ours(run, Path(folder)) for name, run in runs.items()}
+        updates = {PEER: theirs(runs["ppo"])}
+        updates |= {name: update for name, (_, update) in made.items()}
+        best = best_updates(updates, options.seconds)
+        fits = fits_per_step({name: parts for name, (parts, _) in made.items()}, runs)
+    for column, title in enumerate(("time", "CPU time")):
+        report(
+            title,
+            batch_size,
+            {name: float(seconds[column]) for name, seconds in best.items()},
+            {name: float(seconds[column]) for name, seconds in fits.items()},
+        )
+
+
+if __name__ == "__main__":
+    main()

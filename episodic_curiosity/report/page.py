@@ -1,0 +1,76 @@
+"""A page of one file: no script, nothing from a network, light and dark, phone and desk.
+
+Each function returns HTML; what is text comes in as text and is escaped here.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from numpy.typing import NDArray
+
+from episodic_curiosity.report.png import data_uri
+
+
+def page(title: str, lead: str, sections: Iterable[str]) -> str:
+    """The whole file."""
+    style = files("episodic_curiosity.report").joinpath("page.css").read_text("utf-8")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style></head>\n<body><main>\n"
+        f'<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n'
+        f"{''.join(sections)}</main></body></html>\n"
+    )
+
+
+def section(heading: str, *parts: str) -> str:
+    """A part of the page with its heading."""
+    return f"<section><h2>{escape(heading)}</h2>\n{''.join(parts)}</section>\n"
+
+
+def paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>\n"
+
+
+def row(parts: Iterable[str], kind: str) -> str:
+    """Parts side by side, as many as fit; page.css knows how wide each kind has to be."""
+    return f'<div class="row {kind}">{"".join(parts)}</div>\n'
+
+
+def number(value: str, name: str, note: str, colour: int | None = None) -> str:
+    """One figure that everything else explains; the colour is that of its line in a chart."""
+    mark = f' class="c{colour}"' if colour else ""
+    return (
+        f'<div class="number"><span{mark}>{"<i></i>" if colour else ""}{escape(name)}</span>'
+        f"<b>{escape(value)}</b><small>{escape(note)}</small></div>"
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Cells of text; all columns but the first are set to the right, as numbers are."""
+    lines = [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
+    lines += [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows]
+    return f'<div class="scroll"><table>{"".join(lines)}</table></div>\n'
+
+
+def picture(pixels: NDArray[Any], caption: str, colour: int | None = None) -> str:
+    """An (H, W, 3) array of bytes with a line below it."""
+    height, width = pixels.shape[:2]
+    mark = f'<span class="c{colour}"><i></i></span>' if colour else ""
+    return (
+        f'<figure><img src="{data_uri(pixels)}" width="{width}" height="{height}" '
+        f'alt="{escape(caption)}"><figcaption>{mark}{escape(caption)}</figcaption></figure>'
+    )
+
+
+def card(title: str, *parts: str) -> str:
+    """Parts that belong together, in a frame."""
+    return f'<div class="card"><h3>{escape(title)}</h3>{"".join(parts)}</div>'
+
+
+def commands(text: str) -> str:
+    """What to type in a shell."""
+    return f"<pre>{escape(text)}</pre>\n"

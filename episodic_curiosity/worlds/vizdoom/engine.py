@@ -1,0 +1,107 @@
+"""One game of Doom as a worker plays it: run by path, as worlds/worker.py says."""
+
+from pathlib import Path
+from typing import Any
+
+import vizdoom
+from numpy.typing import NDArray
+from vizdoom import GameVariable, ScreenFormat, ScreenResolution
+
+SHARED_MEMORY = Path("/dev/shm")
+POSE = ("POSITION_X", "POSITION_Y", "POSITION_Z", "ANGLE")
+
+
+class DoomEngine:
+    """A `DoomGame` without head-up display, whose frames are (3, 120, 160) bytes."""
+
+    def __init__(
+        self,
+        *,
+        config: str | None,
+        scenario: str | None,
+        patches: list[tuple[str, str]],
+        buttons: list[str],
+        actions: list[list[bool]],
+        repeat: int,
+        living_reward: float | None,
+        ends_when_paid: bool,
+    ) -> None:
+        """A config file, a scenario (a wad), or the scenario in place of the config's.
+
+        `patches` are pairs of bytes in hexadecimal: what a temporary copy of the scenario has
+        in place of what. Each action says which buttons are pressed, for `repeat` tics. A goal
+        that is touched in the last of them would end the episode in the next step only: with
+        `ends_when_paid` the step that pays is the last one.
+        """
+        self._actions, self._repeat = actions, repeat
+        self._ends_when_paid = ends_when_paid
+        self._game = game = vizdoom.DoomGame()
+        if config is not None:
+            game.load_config(config)
+        if scenario is not None:
+            game.set_doom_scenario_path(patched(Path(scenario), patches))
+        if living_reward is not None:
+            game.set_living_reward(living_reward)
+        game.set_available_buttons([getattr(vizdoom.Button, name) for name in buttons])
+        game.set_available_game_variables([getattr(GameVariable, name) for name in POSE])
+        game.set_screen_resolution(ScreenResolution.RES_160X120)
+        game.set_screen_format(ScreenFormat.CRCGCB)
+        game.set_mode(vizdoom.Mode.PLAYER)
+        game.set_episode_timeout(0)  # the world has a clock, and wants to see the last frame
+        for switch_off in (
+            game.set_window_visible,
+            game.set_sound_enabled,
+            game.set_render_hud,
+            game.set_render_weapon,
+            game.set_render_crosshair,
+            game.set_render_messages,
+            game.set_depth_buffer_enabled,
+            game.set_labels_buffer_enabled,
+            game.set_automap_buffer_enabled,
+            game.set_audio_buffer_enabled,
+            game.set_notifications_buffer_enabled,
+            game.set_objects_info_enabled,
+            game.set_sectors_info_enabled,
+        ):
+            switch_off(False)
+
+    def begin(self, seed: int) -> None:
+        self._game.set_seed(seed)
+        if self._game.is_running():
+            self._game.new_episode()
+        else:
+            self._game.init()
+            self._take_names_away()
+
+    def act(self, action: int) -> tuple[float, bool]:
+        reward = self._game.make_action(self._actions[action], self._repeat)
+        is_goal = self._ends_when_paid and reward > 0.0
+        return reward, is_goal or self._game.is_episode_finished()
+
+    def observe(self, row: dict[str, NDArray[Any]]) -> None:
+        state = self._game.get_state()
+        row["frame"][...] = state.screen_buffer
+        row["pose"][...] = state.game_variables
+
+    def close(self) -> None:
+        self._game.close()
+
+    def _take_names_away(self) -> None:
+        """Both sides have opened their shared memory: nameless it ends with them, however."""
+        for file in SHARED_MEMORY.glob(f"ViZDoom*{self._game.get_instance_id()}"):
+            file.unlink()
+
+
+def patched(scenario: Path, patches: list[tuple[str, str]]) -> str:
+    """The path of the scenario, or of a copy in the current folder with other bytes in it."""
+    if not patches:
+        return str(scenario)
+    content = scenario.read_bytes()
+    for old, new in patches:
+        found = content.count(bytes.fromhex(old))
+        if found != 1:
+            raise ValueError(f"{scenario.name} must have the bytes {old} once, has {found}")
+        content = content.replace(bytes.fromhex(old), bytes.fromhex(new))
+    copy = Path(scenario.name).absolute()
+    copy.write_bytes(content)
+    return str(copy)

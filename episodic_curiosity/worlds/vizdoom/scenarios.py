@@ -1,0 +1,160 @@
+"""What is played: MyWayHome with the starts of its sub-tasks, or a file of one's own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from episodic_curiosity.checks import check_at_least
+
+try:
+    import vizdoom
+except ImportError as missing:
+    raise ImportError(
+        "tasks named vizdoom/... need ViZDoom: pip install 'episodic-curiosity[vizdoom]'"
+    ) from missing
+
+REPEAT = 4  # tics of a step
+MY_WAY_HOME = "my_way_home"
+THREE_ACTIONS = ("move-forward", "turn-left", "turn-right")
+IDLE = "idle"
+
+
+@dataclass(frozen=True)
+class Start:
+    """One of the map's 17 spots, and between which angles the player looks there."""
+
+    spot: int
+    angles: tuple[int, int]  # in 1/65536 of a turn, counter-clockwise from east
+
+
+# The sub-tasks of Pathak et al. 2017, whose maps differ from MyWayHome in this alone.
+STARTS = {
+    "dense": None,  # any spot, any angle
+    "sparse": Start(10, (0, 655)),
+    "very-sparse": Start(15, (32112, 33423)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """What an engine is told, and what a world has to know about it."""
+
+    engine: dict[str, Any]  # arguments of engine.DoomEngine
+    action_names: tuple[str, ...]
+    episode_steps: int
+
+
+def find_scenario(
+    task: str, actions: Sequence[str] | None, episode_steps: int | None
+) -> Scenario:
+    """A sub-task of MyWayHome, or a .cfg or .wad file, ViZDoom's own by their bare names."""
+    if isinstance(actions, str):
+        raise ValueError(f"actions must be a sequence of names, got the one name {actions!r}")
+    shipped = Path(vizdoom.scenarios_path)
+    if task in STARTS:
+        return _scenario(
+            config=shipped / f"{MY_WAY_HOME}.cfg",
+            wad=shipped / f"{MY_WAY_HOME}.wad",
+            patches=_patches(STARTS[task]),
+            living_reward=0.0,
+            ends_when_paid=True,
+            actions=actions or THREE_ACTIONS,
+            episode_steps=episode_steps,
+        )
+    file = next((path for path in (Path(task), shipped / task) if path.is_file()), None)
+    if file is None or file.suffix not in (".cfg", ".wad"):
+        names = ", ".join(STARTS)
+        raise ValueError(
+            f"vizdoom/... must be one of {names}, or the path of a .cfg or .wad file, "
+            f"got {task!r}"
+        )
+    file = file.absolute()
+    if file.suffix == ".wad":
+        _check_wad(file)
+        return _scenario(
+            wad=file, actions=actions or THREE_ACTIONS, episode_steps=episode_steps
+        )
+    return _scenario(config=file, actions=actions, episode_steps=episode_steps)
+
+
+def _scenario(
+    *,
+    config: Path | None = None,
+    wad: Path | None = None,
+    patches: Sequence[tuple[str, str]] = (),
+    living_reward: float | None = None,
+    ends_when_paid: bool = False,
+    actions: Sequence[str] | None,
+    episode_steps: int | None,
+) -> Scenario:
+    game = vizdoom.DoomGame()
+    if config is not None and not game.load_config(str(config)):
+        raise ValueError(f"{config} is no configuration that ViZDoom can read")
+    if episode_steps is None:
+        if (tics := game.get_episode_timeout()) == 0:
+            raise ValueError(f"{config or wad} sets no time limit: give episode_steps")
+        episode_steps = -(-tics // REPEAT)
+    check_at_least("episode_steps", episode_steps, 1)
+    names = tuple(actions or map(_action_name, game.get_available_buttons()))
+    pressed = [_buttons(name) for name in names]
+    buttons = sorted(set().union(*pressed))
+    if not buttons:
+        raise ValueError(f"{config or wad} has no buttons to press: give actions")
+    return Scenario(
+        engine={
+            "config": None if config is None else str(config),
+            "scenario": None if wad is None else str(wad),
+            "patches": list(patches),
+            "buttons": buttons,
+            "actions": [[button in action for button in buttons] for action in pressed],
+            "repeat": REPEAT,
+            "living_reward": living_reward,
+            "ends_when_paid": ends_when_paid,
+        },
+        action_names=names,
+        episode_steps=episode_steps,
+    )
+
+
+def _check_wad(file: Path) -> None:
+    """The engine would take any other file for an addition to the map that it plays anyway."""
+    with file.open("rb") as opened:
+        magic = opened.read(4)
+    if magic not in (b"IWAD", b"PWAD"):
+        raise ValueError(f"{file} is no wad: it begins with {magic!r}")
+
+
+def _action_name(button: vizdoom.Button) -> str:
+    return button.name.lower().replace("_", "-")
+
+
+def _buttons(action: str) -> set[str]:
+    """The buttons of an action such as "idle", "attack" or "move-forward+turn-left"."""
+    if action == IDLE:
+        return set()
+    buttons = {part.upper().replace("-", "_") for part in action.split("+")}
+    for button in sorted(buttons):
+        if button not in vizdoom.Button.__members__ or button.endswith("_DELTA"):
+            raise ValueError(
+                f"actions must be {IDLE!r} or buttons that are pressed or not, such as "
+                f"'move-forward+turn-left', got {action!r}"
+            )
+    return buttons
+
+
+def _patches(start: Start | None) -> list[tuple[str, str]]:
+    """What the compiled script of MyWayHome must have in place of what, to start there.
+
+    Script 2 pushes a random spot's number and a random angle, each with its bounds. The spot
+    becomes a constant, followed by instructions that do nothing; the angle's bounds become the
+    two variables that the spot no longer needs.
+    """
+    if start is None:
+        return []
+    low, high = (angle.to_bytes(4, "little").hex() for angle in start.angles)
+    return [
+        ("1d021d021d030ea7010f39", f"a7{start.spot:02x}" + 9 * "00"),
+        ("b00000030000010039", "a7001d021d03390000"),
+        ("160000000a00000011000000", f"16000000{low}{high}"),
+    ]

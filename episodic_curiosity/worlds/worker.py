@@ -1,0 +1,212 @@
+"""A worker: a process that plays some of a world's environments with simulators of its own.
+
+This file and an engine's are run by path, outside the package, so that a worker need not wait
+for torch: they import NumPy and the simulator alone.
+Shapes: N environments of the whole world.
+"""
+
+import contextlib
+import importlib.util
+import json
+import mmap
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from math import prod
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+BEGIN, STEP, DONE = b"B", b"S", b"D"  # what is asked of a worker, and its answer
+ALIGNMENT = 64
+PARENT_CHECKS = 0.2  # seconds between looks whether there is still somebody to play for
+
+Fields = Mapping[str, tuple[Sequence[int], str]]  # name: shape and dtype for one environment
+Row = dict[str, NDArray[Any]]
+SIGNALS: Fields = {
+    "action": ((), "int64"),
+    "seed": ((), "uint32"),
+    "last": ((), "bool"),
+    "reward": ((), "float32"),
+    "end": ((), "uint8"),
+}
+
+
+class End(IntEnum):
+    """How a step left an environment."""
+
+    NOT_YET = 0
+    BY_TASK = 1
+    BY_CLOCK = 2
+    BY_FAULT = 3  # the simulator or the worker died; its successor has begun a new episode
+
+
+class Engine(Protocol):
+    """One simulator as a worker drives it; an error of any method means that it is broken.
+
+    A worker calls `Engine(**options)` for each of its environments, in a folder of its own.
+    """
+
+    def begin(self, seed: int) -> None:
+        """Begins the episode of a seed; starts the simulator if it is not running."""
+
+    def act(self, action: int) -> tuple[float, bool]:
+        """Acts once: the reward, and whether the task has ended."""
+
+    def observe(self, row: Row) -> None:
+        """Writes every field of the present observation in place; not called after the end."""
+
+    def close(self) -> None:
+        """Ends the simulator, whatever state it is in; `begin` may start it anew."""
+
+
+class Board:
+    """The memory that a world shares with its workers: arrays of N rows, one per environment.
+
+    The world writes `action`, `seed` (of the next episode to begin) and `last` (the clock ends
+    the episode after this step); workers write the rest.
+    """
+
+    def __init__(self, memory: int, num_envs: int, fields: Fields) -> None:
+        """`memory` is the descriptor of a file of `board_bytes`."""
+        mapped = mmap.mmap(memory, board_bytes(num_envs, fields))
+        offset = 0
+
+        def arrays(fields: Fields) -> dict[str, NDArray[Any]]:
+            nonlocal offset
+            made: dict[str, NDArray[Any]] = {}
+            for name, (shape, dtype) in fields.items():
+                made[name] = np.ndarray((num_envs, *shape), dtype, mapped, offset)
+                offset += _aligned(made[name].nbytes)
+            return made
+
+        self.action, self.seed, self.last, self.reward, self.end = arrays(SIGNALS).values()
+        self.present = arrays(fields)
+        self.final = arrays(fields)
+
+
+def board_bytes(num_envs: int, fields: Fields) -> int:
+    """How much memory a board takes."""
+    return sum(
+        _aligned(num_envs * prod(shape) * np.dtype(dtype).itemsize)
+        for shape, dtype in (*SIGNALS.values(), *fields.values(), *fields.values())
+    )
+
+
+class Player:
+    """Plays one row of the board."""
+
+    def __init__(self, engine: Engine, board: Board, row: int) -> None:
+        self.engine = engine
+        self._board, self._row = board, row
+        self._present = {name: field[row, ...] for name, field in board.present.items()}
+        self._final = {name: field[row, ...] for name, field in board.final.items()}
+
+    def begin(self) -> None:
+        """Begins the next episode; a simulator that is broken gets one new start."""
+        try:
+            self._begin()
+        except Exception:
+            traceback.print_exc()
+            self.engine.close()
+            self._begin()
+
+    def step(self) -> None:
+        """Acts once and begins the next episode where one ends.
+
+        An end without an observation of its own leaves the one before as the final one.
+        """
+        board, row = self._board, self._row
+        end = End.BY_CLOCK if board.last[row] else End.NOT_YET
+        try:
+            reward, has_ended = self.engine.act(int(board.action[row]))
+            if has_ended:
+                end = End.BY_TASK
+            else:
+                self.engine.observe(self._present)
+        except Exception:
+            traceback.print_exc()
+            self.engine.close()
+            reward, end = 0.0, End.BY_FAULT
+        if end is not End.NOT_YET:
+            for name, field in self._present.items():
+                self._final[name][...] = field
+            self.begin()
+        board.reward[row], board.end[row] = reward, end
+
+    def _begin(self) -> None:
+        self.engine.begin(int(self._board.seed[self._row]))
+        self.engine.observe(self._present)
+
+
+def serve(settings: Mapping[str, Any]) -> None:
+    """Plays until the other side of the socket is closed.
+
+    An error ends it as it is: the parent reads the log and cleans up.
+    """
+    folder = settings["folder"]
+    os.chdir(folder)
+    if settings["core"] is not None:
+        os.sched_setaffinity(0, {settings["core"]})
+    for inherited in (settings["memory"], settings["socket"]):
+        # A simulator that outlived this process must not keep the socket open.
+        os.set_inheritable(inherited, False)
+    watch = threading.Thread(target=_die_with, args=(settings["parent"], folder), daemon=True)
+    watch.start()
+    signals = socket.socket(fileno=settings["socket"])
+    board = Board(settings["memory"], settings["num_envs"], settings["fields"])
+    make = _find(*settings["engine"])
+    players = [
+        Player(make(**settings["options"]), board, row) for row in range(*settings["rows"])
+    ]
+    with contextlib.suppress(ConnectionError):
+        while command := signals.recv(1):
+            for player in players:
+                if command == BEGIN:
+                    player.begin()
+                else:
+                    player.step()
+            signals.sendall(DONE)
+    for player in players:
+        player.engine.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _die_with(parent: int, folder: str) -> None:
+    """Ends this process and its simulators once the parent has ended.
+
+    In a thread, because a frozen simulator holds up everything else.
+    """
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECKS)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _find(file: str, name: str) -> Any:
+    """The engine class of a file, which is not imported as part of a package."""
+    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+if __name__ == "__main__":
+    given = cast(dict[str, Any], json.loads(sys.argv[1]))
+    sys.path[:] = given["path"]
+    serve(given)

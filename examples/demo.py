@@ -1,0 +1,107 @@
+"""A curious agent beside plain PPO in a small maze without any reward, on two CPU cores.
+
+python examples/demo.py --steps 200_000 --seed 0 --method ppo+eco --out runs/demo
+
+Trains both, plays both on levels that neither has seen, prints how much of the floor each
+visits and writes OUT/demo.html. A second call goes on where the first stopped.
+"""
+
+import argparse
+import dataclasses
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from episodic_curiosity.config import MazeConfig, Run
+from episodic_curiosity.evaluate import evaluate_run
+from episodic_curiosity.presets import resolve
+from episodic_curiosity.report.beside import beside_page
+from episodic_curiosity.report.trained import Trained, mean_coverage
+from episodic_curiosity.saving import write_atomically
+from episodic_curiosity.statistics import Summary
+from episodic_curiosity.train import train
+
+STEPS = 200_000
+
+
+def small_run(method: str, steps: int, seed: int) -> Run:
+    """The demo's runs: the same mazes and the same number of steps for every method."""
+    run = resolve("maze/no-reward", method, "cpu", steps, seed)
+    assert isinstance(run.world, MazeConfig)
+    world = dataclasses.replace(run.world, maze_size=11, rooms=2, episode_steps=400)
+    return dataclasses.replace(run, world=world)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = read_options(arguments)
+    seeds = range(options.seed, options.seed + options.seeds)
+    try:
+        plain = [learn("ppo", seed, options) for seed in seeds]
+        curious = [learn(options.method, seed, options) for seed in seeds]
+    except ValueError as error:
+        sys.exit(f"demo: {error}")
+    except KeyboardInterrupt:
+        sys.exit("demo: stopped; the same command goes on from here")
+    print(f"\n{coverage_table(plain, curious)}")
+    command = " \\\n  ".join(["python examples/demo.py", *in_full(options)])
+    content = beside_page(plain, curious, command=command, episodes=options.episodes)
+    path = options.out / "demo.html"
+    write_atomically({path: content.encode()})
+    print(f"\nLearning curves, ways from above and where memory was filled: {path}")
+
+
+def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    reader = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    reader.add_argument("--steps", type=int, default=STEPS, help="of each agent")
+    reader.add_argument("--seed", type=int, default=0, help="of the first pair of agents")
+    reader.add_argument("--seeds", type=int, default=1, help="pairs of agents to train")
+    reader.add_argument("--method", choices=("ppo+ec", "ppo+eco"), default="ppo+eco")
+    reader.add_argument("--episodes", type=int, default=100, help="to measure each agent with")
+    reader.add_argument("--out", type=Path, default=Path("runs/demo"), help="a folder")
+    options = reader.parse_args(arguments)
+    for name in ("seeds", "episodes"):
+        if getattr(options, name) < 1:
+            reader.error(f"--{name} must be at least 1, got {getattr(options, name)}")
+    return options
+
+
+def in_full(options: argparse.Namespace) -> list[str]:
+    """The options as words, those that were left out included."""
+    return [f"--{name} {shlex.quote(str(value))}" for name, value in vars(options).items()]
+
+
+def learn(method: str, seed: int, options: argparse.Namespace) -> Trained:
+    """Trains an agent, or goes on with it, and measures it on levels it has not seen."""
+    run = small_run(method, options.steps, seed)
+    folder = options.out / f"{method.replace('+', '_')}__s{seed}"
+    print(f"{method}, seed {seed}: {options.steps:,} steps, in {folder}")
+    train(run, folder, resume=True)
+    return Trained(run, folder, evaluate_run(folder, episodes=options.episodes))
+
+
+def coverage_table(plain: Sequence[Trained], curious: Sequence[Trained]) -> str:
+    """The two coverages side by side, a line for each seed."""
+    num_episodes = plain[0].coverage.num_values
+    lines = [
+        f"Coverage on unseen levels: mean of {num_episodes} episodes [95 % interval]",
+        f"{'seed':6}{'ppo':>22}{curious[0].run.method:>22}{'ratio':>8}",
+    ]
+    for one, other in zip(plain, curious, strict=True):
+        ratio = other.coverage.mean / one.coverage.mean
+        both = f"{in_short(one.coverage):>22}{in_short(other.coverage):>22}"
+        lines.append(f"{one.run.seed:<6}{both}{ratio:8.2f}")
+    if len(plain) > 1:
+        means = mean_coverage(plain), mean_coverage(curious)
+        lines.append(f"{'mean':6}{means[0]:22.1f}{means[1]:22.1f}{means[1] / means[0]:8.2f}")
+    return "\n".join(lines)
+
+
+def in_short(summary: Summary) -> str:
+    return f"{summary.mean:.1f} [{summary.low:.1f} .. {summary.high:.1f}]"
+
+
+if __name__ == "__main__":
+    main()
