@@ -6,6 +6,7 @@ action (continuous), H value heads.
 
 import math
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -67,7 +68,8 @@ class Decision(NamedTuple):
 class Agent(nn.Module):
     """The Nature CNN for frames, two layers of 64 for vectors; policy and value heads.
 
-    On a GPU the CNN computes in bfloat16; weights, heads and whatever follows are float32.
+    Where the device has units for it, the CNN computes in bfloat16; weights, heads and whatever
+    follows are float32.
     """
 
     entries: Tensor  # (A,) int64, 0 to A - 1
@@ -146,11 +148,11 @@ class Agent(nn.Module):
         return action.cpu().numpy() if is_array else action
 
     def _features(self, observation: Tensor) -> Tensor:
-        if self.device.type != "cuda" or observation.dim() != 4:  # too little for bfloat16
+        if observation.dim() != 4 or not _has_bfloat16(self.device.type):
             features: Tensor = self.body(to_input(observation))
             return features
         # Every weight is used once: keeping its bfloat16 copy would only disturb a CUDA graph.
-        with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):
+        with torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False):
             features = self.body(to_input(observation, torch.bfloat16))
         return features.float()
 
@@ -167,6 +169,14 @@ class Agent(nn.Module):
 def load(folder: str | Path, device: torch.device | str = "cpu") -> Agent:
     """The trained agent of a run's folder."""
     return Agent.load(folder, device)
+
+
+@cache
+def _has_bfloat16(kind: str) -> bool:
+    """Whether a kind of device computes faster in bfloat16: a CPU only with units for it."""
+    if kind == "cpu":
+        return bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
+    return kind == "cuda"
 
 
 def _gumbel_noise(draw: Tensor, entries: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from episodic_curiosity.worlds.ant import texels as table
 from episodic_curiosity.worlds.ant import textures
 from episodic_curiosity.worlds.ant.scene import FLOOR_TILES, TILE, Scene, camera_axes
 from episodic_curiosity.worlds.ant.view_torch import Lens
+from episodic_curiosity.worlds.threads import match_threads
 
 f32, i32, u64 = np.float32, np.int32, np.uint64
 # Numba freezes a module's plain numbers into the kernel; a bare literal would be a float64.
@@ -51,6 +52,7 @@ def render(lens: Lens, texels: Tensor, scene: Scene) -> Tensor:
         sky_texels=table.SKY_TEXELS,
     )
     frames = torch.empty(len(scene.floor), 3, height, width, dtype=torch.uint8)
+    match_threads()
     _render(
         numbers,
         lens.right.numpy(),

@@ -54,6 +54,7 @@ from episodic_curiosity.worlds.maze.walk_numba import (
     walk,
     wrap_texel,
 )
+from episodic_curiosity.worlds.threads import match_threads
 
 EYE, BRIGHTEST, TILE_SIZE = f32(lens.EYE), f32(255), f32(textures.TILE_SIZE)
 RADIANS, TURNS = f32(math.pi / 180), f32(1 / 360)
@@ -114,6 +115,7 @@ def render_into(
         rows = torch.arange(len(scene.level))
     origin, cell = np.array(theme.origin, np.float32), np.array(theme.cell, np.float32)
     space = Space(origin, cell, 1 / cell, f32(theme.wall_height - lens.EYE), theme.ceiling)
+    match_threads()
     _render(
         source_stamp(),
         space,

@@ -1,0 +1,18 @@
+"""Numba's threads: as many as torch's, and torch's left alone."""
+
+import numba
+import torch
+
+
+def match_threads() -> None:
+    """Lets the next kernel use as many threads as torch does.
+
+    Numba starts its threads, as many as there are cores, when it is first asked about them, and
+    thereby changes torch's number, too: where torch was told to use fewer, every small
+    operation of a network would then wait for a thread that has no core.
+    """
+    count = torch.get_num_threads()
+    most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    numba.set_num_threads(min(count, most))
+    if torch.get_num_threads() != count:
+        torch.set_num_threads(count)
