@@ -20,6 +20,8 @@ PACKAGES = (
     "tyro",
     "rich",
     "tensorboard",
+    "vizdoom",
+    "mujoco",
 )
 NUM_ENVS = 16
 

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -16,7 +16,7 @@ class StopRequest:
 
 
 @contextmanager
-def stop_request() -> Iterator[StopRequest]:
+def stop_request(say: Callable[[str], None]) -> Iterator[StopRequest]:
     """The first Ctrl-C or SIGTERM is noted, for the run to stop when it can; a second one acts.
 
     Outside of the main thread signals do not arrive, and nothing is changed.
@@ -28,6 +28,7 @@ def stop_request() -> Iterator[StopRequest]:
 
     def note(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
         request.is_set = True
+        say("stopping after the update under way, with a checkpoint; once more stops at once")
         signal.signal(number, before[number])
 
     before = {int(number): signal.signal(number, note) for number in SIGNALS}

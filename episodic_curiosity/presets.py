@@ -6,6 +6,7 @@ same experiment runs as it was published, on one GPU or on a laptop.
 
 import dataclasses
 from dataclasses import dataclass, field
+from typing import Literal
 
 from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.checks import check_choice
@@ -43,6 +44,8 @@ class Preset:
     observation_size: tuple[int, int]
     view_size: tuple[int, int] | None = None  # None: curiosity sees what the policy sees
     stagger: bool = True
+    learning_rate_factor: float = 1.0  # times the paper's
+    decay: Literal["linear", "constant"] | None = None  # of the rates; None: the paper's
     as_published: bool = False  # values clipped, time-outs taken for ends, as the release does
     architecture: str = "fast"
     fit: FitConfig | None = None  # to random play; None: as published
@@ -94,9 +97,12 @@ PRESETS = {
         steps=200_000,
         num_envs=16,
         num_envs_on_the_host=16,
-        num_steps=128,
+        num_steps=64,
         minibatch_size=512,
         observation_size=(42, 42),
+        # A hundredth of the paper's steps have to do: larger ones, to the end.
+        learning_rate_factor=4.0,
+        decay="constant",
         fit=FitConfig(iterations=2_000, batch_size=128, learning_rate=5e-4),
         online=OnlineConfig(
             refit_every=20_000,
@@ -121,6 +127,8 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
         settings.ppo,
         num_steps=batch_size // world.num_envs,
         num_minibatches=batch_size // sizes.minibatch_size,
+        learning_rate=settings.ppo.learning_rate * sizes.learning_rate_factor,
+        decay=sizes.decay or settings.ppo.decay,
         clip_values=sizes.as_published,
         timeouts_are_ends=sizes.as_published,
     )

@@ -108,7 +108,8 @@ def read_header(path: Path, kind: str) -> dict[str, Any]:
 
 
 def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}")
+    # Always the same name: what a killed process left is overwritten, not added to.
+    return path.with_name(f".{path.name}.new")
 
 
 def _read_weights(path: Path, fingerprint: str | None) -> dict[str, Tensor]:

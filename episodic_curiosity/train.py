@@ -41,7 +41,7 @@ def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True
         with (
             Record(folder, run.to_dict(), resume=resume, may_differ=("device",)) as record,
             Progress(run.steps, record.steps) if progress else Silence() as display,
-            stop_request() as stop,
+            stop_request(display.note) as stop,
         ):
             _learn(run, parts, record, display, stop)
 

@@ -16,14 +16,18 @@ def send(number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_one_is_noted(number):
-    with stop_request() as stop:
+    said = []
+    with stop_request(said.append) as stop:
         assert not stop.is_set
         send(number)
         assert stop.is_set
+    assert said == [
+        "stopping after the update under way, with a checkpoint; once more stops at once"
+    ]
 
 
 def test_the_second_control_c_acts():
-    with stop_request() as stop:
+    with stop_request(print) as stop:
         send(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             send(signal.SIGINT)
@@ -32,7 +36,7 @@ def test_the_second_control_c_acts():
 
 def test_afterwards_all_is_as_before():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with contextlib.suppress(ZeroDivisionError), stop_request():
+    with contextlib.suppress(ZeroDivisionError), stop_request(print):
         assert signal.getsignal(signal.SIGINT) is not before[0]
         raise ZeroDivisionError
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
@@ -42,7 +46,7 @@ def test_in_another_thread_it_leaves_signals_alone():
     found = []
 
     def look() -> None:
-        with stop_request() as stop:
+        with stop_request(print) as stop:
             found.append((stop.is_set, signal.getsignal(signal.SIGINT)))
 
     thread = threading.Thread(target=look)
