@@ -151,7 +151,7 @@ def read_train(arguments: list[str]) -> TrainOptions:
     some = _read_some(arguments)
     is_new = some.task or some.method or some.preset
     if some.resume and some.out and not is_new:
-        run = Run.from_dict(read_config(Path(some.out)))
+        run = _with_r_network(some, Run.from_dict(read_config(Path(some.out))))
     elif some.task or some.help:
         run = _resolve(some, some.task or EXAMPLE, some.method or METHOD)
     else:
@@ -187,7 +187,7 @@ def read_fit(arguments: list[str]) -> tuple[Run, Path]:
     )
     r_network = options.r_network
     assert r_network.random_play is not None
-    steps = options.steps or r_network.random_play.steps
+    steps = r_network.random_play.steps if options.steps is None else options.steps
     play = dataclasses.replace(r_network.random_play, steps=steps)
     run = dataclasses.replace(
         run,
@@ -221,18 +221,20 @@ def _read_some(arguments: list[str]) -> argparse.Namespace:
 def _resolve(some: argparse.Namespace, task: str, method: str) -> Run:
     preset = some.preset or PRESET
     check_choice("preset", preset, presets.PRESETS)
-    steps = some.steps or presets.PRESETS[preset].steps
-    run = presets.resolve(task, method, preset, steps, some.seed)
-    return dataclasses.replace(run, r_network=_r_network(some, run))
+    steps = presets.PRESETS[preset].steps if some.steps is None else some.steps
+    return _with_r_network(some, presets.resolve(task, method, preset, steps, some.seed))
 
 
-def _r_network(some: argparse.Namespace, run: Run) -> RNetworkOptions | None:
-    """The run's R-network as --r-network, --r-network-from and --r-network-tasks want it."""
+def _with_r_network(some: argparse.Namespace, run: Run) -> Run:
+    """The run with the R-network of --r-network, --r-network-from and --r-network-tasks."""
     r_network, tasks = run.r_network, some.r_network_tasks or some.tasks
     if r_network is None:
         if some.r_network or some.r_network_from or tasks:
             raise ValueError(f"{run.method} has no R-network")
-        return None
+        return run
+    if some.r_network_from and (some.r_network or tasks):
+        given = "--r-network" if some.r_network else "--r-network-tasks"
+        raise ValueError(f"{given} is for a new R-network, --r-network-from names a fitted one")
     if some.r_network:
         r_network = r_network.with_architecture(some.r_network)
     if some.r_network_from:
@@ -245,7 +247,7 @@ def _r_network(some: argparse.Namespace, run: Run) -> RNetworkOptions | None:
             raise ValueError(f"{run.method} fits its R-network to its own play, not to {tasks}")
         play = dataclasses.replace(r_network.random_play, tasks=names)
         r_network = dataclasses.replace(r_network, random_play=play)
-    return r_network
+    return dataclasses.replace(run, r_network=r_network)
 
 
 def _with_hyphens(arguments: list[str]) -> list[str]:

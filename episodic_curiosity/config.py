@@ -101,6 +101,7 @@ class ViZDoomConfig(WorldConfig):
 
     stagger: bool = False  # let the first episodes begin at any point of their clock
     episode_steps: int | None = None  # the clock ends an episode after so many
+    actions: tuple[str, ...] | None = None  # names of buttons, joined by +, or idle
     num_workers: int | None = None  # processes that share the games out; None: by the cores
 
 
@@ -113,9 +114,7 @@ class AntConfig(WorldConfig):
 
     def options(self, split: Split) -> dict[str, Any]:
         """As for every world; without a view nothing is drawn, which few methods mind."""
-        options = super().options(split) | {"view_size": self.view_size}
-        options.pop("observation_size", None)
-        return options
+        return super().options(split) | {"view_size": self.view_size}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,6 +218,11 @@ class Run:
         check_type("ppo", self.ppo, PPOConfig)
         check_type("record", self.record, RecordConfig)
         check_at_least("steps", self.steps, 1)
+        if self.batch_size % self.ppo.num_minibatches:
+            raise ValueError(
+                f"{self.ppo.num_steps} steps of {self.world.num_envs} environments cannot be "
+                f"cut into {self.ppo.num_minibatches} equal minibatches"
+            )
         self._check_method()
 
     def _check_method(self) -> None:
@@ -262,6 +266,10 @@ class Run:
                 f"({self.world.num_envs} x {self.ppo.num_steps}){after}"
             )
         return num_updates
+
+    def steps_after(self, num_updates: int) -> int:
+        """Steps behind the run after so many updates, those of random play included."""
+        return self.random_play_steps + num_updates * self.batch_size
 
     @property
     def name(self) -> str:

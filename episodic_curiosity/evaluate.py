@@ -16,7 +16,7 @@ from torch import Tensor
 
 from episodic_curiosity.agent import Agent
 from episodic_curiosity.bonus.oracle import VisitedCells
-from episodic_curiosity.checks import check_at_least
+from episodic_curiosity.checks import check_at_least, usable_device
 from episodic_curiosity.config import Run
 from episodic_curiosity.randomness import random_bits, seed_words
 from episodic_curiosity.record import read_config
@@ -138,7 +138,7 @@ def evaluate_run(
     run = Run.from_dict(read_config(folder))
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    agent = Agent.load(folder, device)
+    agent = Agent.load(folder, usable_device(device))
     options = run.world.options(split)
     options.pop("stagger", None)  # whole episodes are wanted of any split
     num_envs = min(run.world.num_envs, episodes)

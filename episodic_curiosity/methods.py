@@ -16,9 +16,13 @@ from episodic_curiosity.checks import usable_device
 from episodic_curiosity.config import RNetworkOptions, Run
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineFitting
-from episodic_curiosity.reachability.random_play import fit_to_random_play
+from episodic_curiosity.reachability.random_play import (
+    bytes_kept,
+    fit_to_random_play,
+    held_out_steps,
+)
 from episodic_curiosity.reachability.training import FitReport
-from episodic_curiosity.worlds import Split, World, make_world
+from episodic_curiosity.worlds import Split, World, WorldSpec, make_world
 
 REPLAY = "replay.bin"  # in a run's folder, of worlds that cannot redraw what they showed
 
@@ -57,10 +61,21 @@ def make_r_network(run: Run, world: World) -> RNetwork:
                 f"the R-network in {options.source} is for views "
                 f"{r_network.config.view_shape}, {run.task} has {shape}"
             )
+        if not r_network.fitted:
+            raise ValueError(f"the R-network in {options.source} has not been fitted yet")
         return r_network
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(run.seed)
         return RNetwork(shape, **options.architecture).to(world.spec.device)
+
+
+def random_play_bytes(run: Run, spec: WorldSpec) -> int:
+    """What the random play takes that the R-network is fitted to and measured on (EC)."""
+    play = _options(run).random_play
+    assert play is not None
+    num_envs = spec.num_envs * max(1, len(play.tasks))
+    num_steps = play.steps + held_out_steps(play.steps, play.fit, num_envs)
+    return bytes_kept(spec, num_steps)
 
 
 def fit_r_network(run: Run, r_network: RNetwork, folder: Path, *, progress: bool) -> FitReport:

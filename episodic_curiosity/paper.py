@@ -178,7 +178,7 @@ def check_task(task: str) -> None:
     if name not in known_tasks() and not is_open:
         choices = [*known_tasks(), *(f"{family}/..." for family in OPEN if family in FAMILIES)]
         raise ValueError(f"there is no task {task!r}; choose one of {', '.join(choices)}")
-    if plus:
+    if plus and family != "vizdoom":  # where the plus is part of a path
         find_programme(programme)
 
 

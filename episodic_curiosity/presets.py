@@ -6,7 +6,6 @@ same experiment runs as it was published, on one GPU or on a laptop.
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Literal
 
 from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.checks import check_choice
@@ -27,7 +26,6 @@ from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.training import FitConfig
 
 ONLINE_PAIRS = PairsConfig(sampler="online")
-PLAY_SHARE = 8  # an eighth of a run is random play: the paper's 2.5M of 20M steps
 ON_THE_HOST = ("gym", "vizdoom", "dmlab", "ant")  # simulated by the CPU, whatever the preset
 
 
@@ -45,9 +43,9 @@ class Preset:
     view_size: tuple[int, int] | None = None  # None: curiosity sees what the policy sees
     stagger: bool = True
     learning_rate_factor: float = 1.0  # times the paper's
-    decay: Literal["linear", "constant"] | None = None  # of the rates; None: the paper's
     as_published: bool = False  # values clipped, time-outs taken for ends, as the release does
     architecture: str = "fast"
+    play_share: int = 8  # one in so many steps is random play: the paper's 2.5M of 20M
     fit: FitConfig | None = None  # to random play; None: as published
     online: OnlineConfig
     record: RecordConfig = field(default_factory=RecordConfig)
@@ -100,15 +98,14 @@ PRESETS = {
         num_steps=64,
         minibatch_size=512,
         observation_size=(42, 42),
-        # A hundredth of the paper's steps have to do: larger ones, to the end.
-        learning_rate_factor=4.0,
-        decay="constant",
-        fit=FitConfig(iterations=2_000, batch_size=128, learning_rate=5e-4),
+        learning_rate_factor=2.0,  # a hundredth of the paper's steps have to do
+        play_share=5,
+        fit=FitConfig(iterations=3_000, batch_size=128, learning_rate=5e-4),
         online=OnlineConfig(
-            refit_every=20_000,
-            history=40_000,
+            refit_every=50_000,
+            history=50_000,
             fit=FitConfig(
-                iterations=300, batch_size=128, learning_rate=5e-4, pairs=ONLINE_PAIRS
+                iterations=1_000, batch_size=128, learning_rate=5e-4, pairs=ONLINE_PAIRS
             ),
         ),
         record=RecordConfig(checkpoint_every=20),
@@ -128,7 +125,6 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
         num_steps=batch_size // world.num_envs,
         num_minibatches=batch_size // sizes.minibatch_size,
         learning_rate=settings.ppo.learning_rate * sizes.learning_rate_factor,
-        decay=sizes.decay or settings.ppo.decay,
         clip_values=sizes.as_published,
         timeouts_are_ends=sizes.as_published,
     )
@@ -172,7 +168,7 @@ def _r_network(task: str, method: str, sizes: Preset, steps: int) -> RNetworkOpt
             steps=budget.steps, fit=FitConfig(iterations=budget.iterations, batch_size=64)
         )
         if sizes.fit is not None:
-            share = max(1, steps // PLAY_SHARE)
+            share = max(1, steps // sizes.play_share)
             play = RandomPlayConfig(steps=min(budget.steps, share), fit=sizes.fit)
         options = RNetworkOptions(random_play=play)
     return options.with_architecture(sizes.architecture)

@@ -13,6 +13,7 @@ import fcntl
 import json
 import math
 import os
+import shutil
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -40,7 +41,8 @@ class Record:
 
     With `resume` it goes back to the newest checkpoint, or to the beginning where there is
     none yet; what was written after that is cut off. `may_differ` names the fields of the
-    config, as dotted paths, that need not be those the run was begun with.
+    config, as dotted paths, that need not be those the run was begun with. A new run that an
+    error ends before its first checkpoint is forgotten: the folder can be used again.
     """
 
     def __init__(
@@ -58,7 +60,8 @@ class Record:
         self._num_lines, self._steps, self._seconds = 0, -1, 0.0
         with contextlib.ExitStack() as stack:
             stack.enter_context(_lock(folder))
-            self._claim(config, resume, may_differ)
+            if self._claim(config, resume, may_differ):
+                stack.push(self._forget)
             if resume:
                 self._go_back()
             self._metrics = stack.enter_context(open(folder / METRICS, "ab"))
@@ -80,7 +83,7 @@ class Record:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        self._open.__exit__(kind, error, traceback)
 
     def close(self) -> None:
         """Finishes the files and lets others have the folder."""
@@ -116,14 +119,17 @@ class Record:
         content = {"lines": self._num_lines, "steps": self._steps, "state": state}
         self.last_checkpoint = self._checkpoints.save(content, number)
 
-    def _claim(self, config: dict[str, Any], resume: bool, may_differ: Collection[str]) -> None:
-        """Writes the config, or makes sure that the run in this folder has the same one."""
+    def _claim(self, config: dict[str, Any], resume: bool, may_differ: Collection[str]) -> bool:
+        """Writes the config, or makes sure that the run in this folder has the same one.
+
+        Returns whether the run is new.
+        """
         from episodic_curiosity import __version__
 
         content = saving.header_bytes(KIND, config, code=__version__)
         if not any((self.folder / name).exists() for name in (CONFIG, METRICS, CHECKPOINTS)):
             saving.write_atomically({self.folder / CONFIG: content})
-            return
+            return True
         if not resume:
             raise RunFolderError(
                 f"{self.folder} already holds a run: "
@@ -143,6 +149,20 @@ class Record:
                 f"{self.folder} holds a run with another config: "
                 f"{'; '.join(differences[:3])}{more}"
             )
+        return False
+
+    def _forget(
+        self,
+        kind: type[BaseException] | None,  # noqa: ARG002
+        error: BaseException | None,
+        traceback: TracebackType | None,  # noqa: ARG002
+    ) -> None:
+        """Removes what was written where an error leaves nothing to go on from."""
+        if self.last_checkpoint is None and isinstance(error, Exception):
+            for name in (CONFIG, METRICS, TIMING):
+                (self.folder / name).unlink(missing_ok=True)
+            for name in (TENSORBOARD, CHECKPOINTS):
+                shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def _go_back(self) -> None:
         if newest := self._checkpoints.load_newest():

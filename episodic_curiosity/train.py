@@ -22,9 +22,16 @@ from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 from episodic_curiosity.config import Run
 from episodic_curiosity.diagnosis import Diagnosis
 from episodic_curiosity.interruption import StopRequest, stop_request
-from episodic_curiosity.methods import find_device, fit_r_network, make_bonus, make_r_network
+from episodic_curiosity.methods import (
+    find_device,
+    fit_r_network,
+    make_bonus,
+    make_r_network,
+    random_play_bytes,
+)
 from episodic_curiosity.progress import Progress, Silence
 from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.reachability.training import FitReport
 from episodic_curiosity.record import Record, RunFolderError
 from episodic_curiosity.worlds import World, WorldSpec, make_world
 
@@ -40,7 +47,7 @@ def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True
         parts = Parts.make(run, world, folder)
         with (
             Record(folder, run.to_dict(), resume=resume, may_differ=("device",)) as record,
-            Progress(run.steps, record.steps) if progress else Silence() as display,
+            _display(run.steps_after(run.num_updates), record.steps, progress) as display,
             stop_request(display.note) as stop,
         ):
             _learn(run, parts, record, display, stop)
@@ -52,9 +59,10 @@ def fit(run: Run, folder: Path, *, progress: bool = True) -> None:
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
     with closing(_make_world(run)) as world:
         r_network = make_r_network(run, world)
-    report = fit_r_network(run, r_network, folder, progress=progress)
-    r_network.save(folder)
-    with Progress(run.steps) if progress else Silence() as display:
+        spec = world.spec
+    with _display(run.steps, 0, progress) as display:
+        report = _fit(run, r_network, spec, folder, display)
+        r_network.save(folder)
         display.note(
             f"{report.held_out_accuracy:.1%} of held-out pairs told right; use it with "
             f"curiosity train --r-network-from {folder}"
@@ -142,7 +150,7 @@ def _learn(
         number += 1
         is_last = number == run.num_updates
         if number % run.record.metrics_every == 0 or is_last:
-            steps = run.random_play_steps + number * run.batch_size
+            steps = run.steps_after(number)
             metrics |= parts.metrics()
             record.write(steps, metrics)
             display.update(steps, metrics)
@@ -173,8 +181,8 @@ def _begin(run: Run, parts: Parts, record: Record, display: Progress | Silence) 
             f"{replay.disk_bytes / 1e6:,.0f} MB of disk"
         )
     if run.random_play_steps:
-        is_shown = isinstance(display, Progress)
-        report = fit_r_network(run, parts.r_network, record.folder, progress=is_shown)
+        spec = parts.collector.world.spec
+        report = _fit(run, parts.r_network, spec, record.folder, display)
         display.note(
             f"R-network fitted: {report.held_out_accuracy:.1%} of held-out pairs told right"
         )
@@ -189,6 +197,22 @@ def _begin(run: Run, parts: Parts, record: Record, display: Progress | Silence) 
     parts.collector.reset()
     record.checkpoint(0, parts.state_dict() | {"number": 0})
     return 0
+
+
+def _fit(
+    run: Run, r_network: RNetwork, spec: WorldSpec, folder: Path, display: Progress | Silence
+) -> FitReport:
+    """Fits an R-network to random play, of which it says beforehand how much it takes."""
+    display.note(
+        f"random play will take {random_play_bytes(run, spec) / 1e6:,.0f} MB of memory, or of "
+        f"disk where frames would take more than half of the memory that is free"
+    )
+    is_shown = isinstance(display, Progress)
+    return fit_r_network(run, r_network, folder, progress=is_shown)
+
+
+def _display(total_steps: int, steps: int, progress: bool) -> Progress | Silence:
+    return Progress(total_steps, steps) if progress else Silence()
 
 
 def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:

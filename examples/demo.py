@@ -1,6 +1,6 @@
 """A curious agent beside plain PPO in a small maze without any reward, on two CPU cores.
 
-python examples/demo.py --steps 200_000 --seed 0 --method ppo+eco --out runs/demo
+    python examples/demo.py --steps 300_000 --seed 0 --method ppo+ec --out runs/demo
 
 Trains both, plays both on levels that neither has seen, prints how much of the floor each
 visits and writes OUT/demo.html. A second call goes on where the first stopped.
@@ -22,7 +22,7 @@ from episodic_curiosity.saving import write_atomically
 from episodic_curiosity.statistics import Summary
 from episodic_curiosity.train import train
 
-STEPS = 200_000
+STEPS = 300_000
 
 
 def small_run(method: str, steps: int, seed: int) -> Run:
@@ -58,7 +58,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     reader.add_argument("--steps", type=int, default=STEPS, help="of each agent")
     reader.add_argument("--seed", type=int, default=0, help="of the first pair of agents")
     reader.add_argument("--seeds", type=int, default=1, help="pairs of agents to train")
-    reader.add_argument("--method", choices=("ppo+ec", "ppo+eco"), default="ppo+eco")
+    reader.add_argument("--method", choices=("ppo+ec", "ppo+eco"), default="ppo+ec")
     reader.add_argument("--episodes", type=int, default=100, help="to measure each agent with")
     reader.add_argument("--out", type=Path, default=Path("runs/demo"), help="a folder")
     options = reader.parse_args(arguments)

@@ -126,6 +126,20 @@ def test_a_run_is_resumed_from_its_folder_alone(calls, tmp_path):
     assert calls.pop() == (run, tmp_path, {"resume": True, "progress": True})
 
 
+def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsys, tmp_path):
+    run = resolve("maze/dense-1", "ppo+ec", "cpu", 50_000, 5)
+    with Record(tmp_path / "ec", run.to_dict()):
+        pass
+    call(f"train --resume --out {tmp_path}/ec --r-network paper")
+    resumed, _, _ = calls.pop()
+    assert resumed.r_network.embedder == "resnet18"
+    run = resolve("maze/dense-1", "ppo", "cpu", 50_000, 5)
+    with Record(tmp_path / "ppo", run.to_dict()):
+        pass
+    line = f"train --resume --out {tmp_path}/ppo --r-network paper"
+    assert "ppo has no R-network" in refused(capsys, line)
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -145,6 +159,11 @@ def test_a_run_is_resumed_from_its_folder_alone(calls, tmp_path):
         ("train --task maze/sparse --method ppo --r-network fast", "ppo has no R-network"),
         ("train --task maze/sparse --r-network big", "must be one of paper, fast"),
         ("train --task maze/sparse --r-network-tasks maze/dense-1", "to its own play, not to"),
+        (
+            "train --task maze/sparse --method ppo+ec --r-network fast --r-network-from x",
+            "--r-network is for a new R-network",
+        ),
+        ("fit --task maze/sparse --steps 0 --out x", "steps must be a whole number of"),
         ("fit --out x", "say whose random play to fit to"),
         ("fit --task maze/sparse --tasks maze/dense-1 --out x", "say whose random play"),
         ("fit --task maze/sparse", "--out"),

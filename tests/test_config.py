@@ -7,12 +7,19 @@ from pathlib import Path
 import pytest
 
 from episodic_curiosity import paper, presets
-from episodic_curiosity.config import BONUSES, MazeConfig, Run
+from episodic_curiosity.config import BONUSES, AntConfig, MazeConfig, Run
 from episodic_curiosity.presets import resolve
+from episodic_curiosity.worlds import make_world
 
 
 def a_run(method: str = "ppo", **changes) -> Run:
     return replace(resolve("maze/sparse", method, "cpu", 200_000, seed=3), **changes)
+
+
+def of_128_steps(run: Run) -> Run:
+    """The same with updates of 16 x 128 steps."""
+    world, ppo = replace(run.world, num_envs=16), replace(run.ppo, num_steps=128)
+    return replace(run, world=world, ppo=ppo)
 
 
 def through_json(run: Run) -> dict:
@@ -79,6 +86,7 @@ def changed(path: str, value: object) -> dict:
         ("device", "tpu", "device must be one of auto, cpu, cuda, got 'tpu'"),
         ("seed", -1, "seed must be a whole number from 0"),
         ("steps", 0, "steps must be a whole number of at least 1, got 0"),
+        ("ppo.num_minibatches", 7, "16 environments cannot be cut into 7 equal minibatches"),
     ],
 )
 def test_a_field_that_does_not_fit_is_named(path, value, message):
@@ -125,7 +133,7 @@ def test_only_a_bonus_can_be_normalised():
 
 
 def test_random_play_is_counted_in():
-    run = a_run("ppo+ec")  # 16 x 128 steps to an update
+    run = of_128_steps(a_run("ppo+ec"))
     play = replace(run.r_network.random_play, steps=100_000)
     run = replace(run, r_network=replace(run.r_network, random_play=play))
     assert run.random_play_steps == 100_000
@@ -144,7 +152,7 @@ def test_random_play_is_counted_in():
 )
 def test_too_few_steps_for_one_update(method, message):
     with pytest.raises(ValueError, match=message):
-        _ = a_run(method, steps=2047).num_updates
+        _ = of_128_steps(a_run(method, steps=2047)).num_updates
 
 
 def test_a_world_is_told_what_is_set_and_staggers_in_training_only():
@@ -157,6 +165,22 @@ def test_a_world_is_told_what_is_set_and_staggers_in_training_only():
     }
     assert world.options("train") == options | {"stagger": True}
     assert world.options("test") == options | {"stagger": False}
+
+
+def test_an_ant_refuses_a_size_of_what_its_policy_feels():
+    pytest.importorskip("mujoco.batch")
+    assert "observation_size" not in AntConfig(num_envs=1).options("train")
+    options = AntConfig(num_envs=1, observation_size=(84, 84)).options("train")
+    with pytest.raises(ValueError, match="ants have no option 'observation_size'"):
+        make_world("ant/no-reward", num_envs=1, seed=0, **options)
+
+
+def test_a_doom_scenario_is_told_its_actions():
+    given = resolve("vizdoom/deathmatch.cfg", "ppo", "cpu", 200_000, seed=0)
+    world = replace(given.world, actions=("attack", "move-forward+turn-left"))
+    given = replace(given, world=world)
+    assert Run.from_dict(through_json(given)) == given
+    assert given.world.options("train")["actions"] == ("attack", "move-forward+turn-left")
 
 
 def test_the_fast_r_network_takes_the_embedder_that_views_need():

@@ -44,7 +44,8 @@ def shown(tmp_path_factory):
 
 
 def call(folder: Path) -> str:
-    words = f"--steps 1000 --seed 5 --seeds 2 --episodes {NUM_EPISODES} --out {folder}"
+    words = f"--method ppo+eco --steps 1000 --seed 5 --seeds 2 --episodes {NUM_EPISODES}"
+    words = f"{words} --out {folder}"
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
         patch.setattr(demo, "small_run", tiny_run)
         demo.main(words.split())

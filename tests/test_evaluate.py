@@ -252,3 +252,8 @@ def test_a_runs_folder_is_evaluated_on_whole_episodes_of_held_out_levels(run_fol
 def test_a_folder_without_a_run(tmp_path):
     with pytest.raises(saving.LoadError, match="cannot be read"):
         evaluate_run(tmp_path)
+
+
+def test_a_device_that_is_not_here(run_folder):
+    with pytest.raises(ValueError, match="device 'cuda:99' cannot be used here"):
+        evaluate_run(run_folder, device="cuda:99")

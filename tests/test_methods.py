@@ -12,7 +12,13 @@ from episodic_curiosity.bonus.icm import ICMBonus
 from episodic_curiosity.bonus.nothing import NoBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 from episodic_curiosity.bonus.oracle import OracleBonus
-from episodic_curiosity.methods import find_device, fit_r_network, make_bonus, make_r_network
+from episodic_curiosity.methods import (
+    find_device,
+    fit_r_network,
+    make_bonus,
+    make_r_network,
+    random_play_bytes,
+)
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.worlds import make_world
 from tests.tiny_runs import CHECKPOINT_EVERY, NUM_ENVS, NUM_STEPS, tiny_run
@@ -95,6 +101,25 @@ def test_an_r_network_for_other_views_is_refused(tmp_path):
     run = replace(run, r_network=replace(run.r_network, source=tmp_path))
     with pytest.raises(ValueError, match=r"is for views \(3, 40, 40\), maze/sparse has"):
         make_r_network(run, world_of(run))
+
+
+def test_an_r_network_that_was_never_fitted_is_refused(tmp_path):
+    RNetwork((3, 36, 36)).save(tmp_path)
+    run = tiny_run("ppo+ec")
+    run = replace(run, r_network=replace(run.r_network, source=tmp_path))
+    with pytest.raises(ValueError, match="has not been fitted yet"):
+        make_r_network(run, world_of(run))
+
+
+@pytest.mark.parametrize("tasks", [(), ("maze/sparse", "maze/dense-1")])
+def test_how_much_random_play_takes(tasks):
+    run = tiny_run("ppo+ec")
+    play = replace(run.r_network.random_play, steps=4_000, tasks=tasks)
+    run = replace(run, r_network=replace(run.r_network, random_play=play))
+    spec = world_of(run).spec
+    assert random_play_bytes(run, spec) == (4_000 + 1_000) * spec.snapshot_bytes
+    run = tiny_run("ppo+ec", "gym/CartPole-v1")  # 200 steps, 4 x 20 held out, of 4 floats
+    assert random_play_bytes(run, world_of(run).spec) == (200 + 80) * 4 * 4
 
 
 def test_a_method_without_an_r_network():

@@ -103,7 +103,9 @@ def test_tasks_are_those_of_the_worlds_that_are_here():
     assert {task.partition("/")[0] for task in known} <= set(FAMILIES)
 
 
-@pytest.mark.parametrize("task", ["maze/sparse", "maze/dense-2+image-action-30", "gym/a:B-v0"])
+@pytest.mark.parametrize(
+    "task", ["maze/sparse", "maze/dense-2+image-action-30", "gym/a:B-v0", "vizdoom/a+b.wad"]
+)
 def test_a_task_that_is_there(task):
     paper.check_task(task)
 

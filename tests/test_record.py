@@ -148,6 +148,28 @@ def test_a_folder_with_a_run_is_not_overwritten(folder):
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 
+def test_a_new_run_that_fails_before_its_first_checkpoint_leaves_the_folder_free(folder):
+    def fail(record):
+        with record:
+            record.write(10, {})
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        fail(Record(folder, CONFIG))
+    assert [path.name for path in folder.iterdir()] == [".lock"]
+    with Record(folder, CONFIG | {"seed": 1}) as record:
+        record.checkpoint(0, {})
+    with pytest.raises(MemoryError):
+        fail(Record(folder, CONFIG | {"seed": 1}, resume=True))
+    assert read_config(folder)["seed"] == 1
+
+
+def test_a_run_stopped_before_its_first_checkpoint_can_be_resumed(folder):
+    with pytest.raises(KeyboardInterrupt), Record(folder, CONFIG):
+        raise KeyboardInterrupt
+    Record(folder, CONFIG, resume=True).close()
+
+
 def test_a_resumed_run_goes_on_from_its_newest_checkpoint(folder):
     begin(folder, num_updates=3)
     with open(folder / "metrics.jsonl", "ab") as file:

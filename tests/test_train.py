@@ -170,6 +170,15 @@ def test_what_cannot_be_run_leaves_no_folder(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+def test_a_folder_is_free_again_where_random_play_was_too_little(tmp_path):
+    run = tiny_run("ppo+ec")
+    play = replace(run.r_network.random_play, steps=16)
+    too_little = replace(run, r_network=replace(run.r_network, random_play=play))
+    with pytest.raises(ValueError, match="no unreachable pair could be drawn"):
+        train(too_little, tmp_path, progress=False)
+    assert trained(run, tmp_path)
+
+
 def test_a_loss_that_is_not_a_number_names_the_last_good_checkpoint(tmp_path, monkeypatch):
     original = PPO.update
 
@@ -212,10 +221,13 @@ def test_killed_right_after_its_last_checkpoint_a_run_lacks_nothing(tmp_path, mo
 
 def test_a_person_is_told(tmp_path, capsys):
     run = tiny_run("ppo+ec")
+    steps = run.steps
+    run = replace(run, steps=steps + 39)  # not enough for one update more
     train(run, tmp_path)
     said = capsys.readouterr().err
+    assert "random play will take" in said
     assert "R-network fitted" in said
-    assert f"{run.steps} of {run.steps} steps (100%)" in said
+    assert f"{steps} of {steps} steps (100%)" in said
     train(run, tmp_path, resume=True)
     assert f"going on from {tmp_path}/checkpoints/000000000010" in capsys.readouterr().err
     train(tiny_run("ppo+eco"), tmp_path / "eco")

@@ -20,6 +20,7 @@ from episodic_curiosity.rollout import Rollout
 from episodic_curiosity.worlds import RedrawableWorld, RestorableWorld, Step, World
 
 STREAM = 0xDEC1DE  # keeps these random numbers apart from those of the world
+RESUMED = 0x2E5  # the same for the seeds of worlds that begin anew in mid-run
 WARM_UP_STEPS = 3  # before a step is captured: libraries set themselves up in the first ones
 
 
@@ -56,9 +57,9 @@ class Collector:
         self._graph: torch.cuda.CUDAGraph | None = None
         self._num_warm_ups = 0
 
-    def reset(self) -> None:
-        """Begins new episodes everywhere."""
-        step = self.world.reset()
+    def reset(self, seed: int | None = None) -> None:
+        """Begins new episodes everywhere; a seed begins another series of them."""
+        step = self.world.reset(seed)
         self._rollout.observation[-1] = step.observation
         self._rollout.first[-1] = step.first
         if self._view is not None:
@@ -100,7 +101,8 @@ class Collector:
         self._clock.copy_(state["clock"])
         self.tally.load_state_dict(state["tally"])
         if not self.world.spec.can_restore:
-            self.reset()
+            # Not by the run's seed, which would play the very first episodes again.
+            self.reset(int(random_bits(*self._seed, RESUMED, self._clock)))
             return
         cast(RestorableWorld, self.world).load_state(state["world"])
         self._rollout.observation[-1] = state["observation"]

@@ -151,9 +151,9 @@ class FrameFile:
 
     def _check_disk(self) -> None:
         """Raises where the file would not fit; one that is there already takes no more room."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         there = self.path.stat().st_size if self.path.exists() else 0
-        free = shutil.disk_usage(self.path.parent).free + there
+        folder = next(folder for folder in self.path.absolute().parents if folder.exists())
+        free = shutil.disk_usage(folder).free + there
         if self.disk_bytes > free:
             raise MemoryError(self._too_large(free))
 
@@ -165,6 +165,7 @@ class FrameFile:
         )
 
     def _create(self) -> Mapped:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(self.path, "wb") as file:
             try:
                 _fill(file, self.disk_bytes)

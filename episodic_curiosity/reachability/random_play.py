@@ -74,9 +74,7 @@ def fit_to_random_play(
     check_at_least("the number of worlds", len(worlds), 1)
     check_at_least("the number of held-out worlds", len(held_out), 1)
     _check_worlds(r_network, (*worlds, *held_out))
-    num_held_out = max(
-        min(HELD_OUT_STEPS, num_steps // 4), config.least_steps // 2 * _num_envs(held_out)
-    )
+    num_held_out = held_out_steps(num_steps, config, _num_envs(held_out))
     with contextlib.ExitStack() as files:
 
         def play_all(
@@ -104,6 +102,18 @@ def fit_to_random_play(
         )
 
 
+def held_out_steps(num_steps: int, config: FitConfig, num_envs: int) -> int:
+    """Steps of random play, beside `num_steps`, that `num_envs` environments are tested on."""
+    return max(min(HELD_OUT_STEPS, num_steps // 4), config.least_steps // 2 * num_envs)
+
+
+def bytes_kept(spec: WorldSpec, num_steps: int) -> int:
+    """What `num_steps` steps, of all environments together, take as snapshots or frames."""
+    if spec.can_redraw:
+        return num_steps * spec.snapshot_bytes
+    return num_steps * spec.view_dtype.itemsize * math.prod(spec.view_shape)
+
+
 def _check_worlds(r_network: RNetwork, worlds: Sequence[World]) -> None:
     """Raises unless all emit what the R-network takes, in one dtype."""
     wanted = (r_network.config.view_shape, worlds[0].spec.view_dtype)
@@ -124,7 +134,7 @@ def _room_for(world: World, num_steps: int, file: Path | None) -> Replay:
     if spec.can_redraw:
         return SnapshotReplay.for_world(world, num_steps)
     shape = (num_steps, spec.num_envs, spec.view_shape, spec.view_dtype)
-    wanted = num_steps * spec.num_envs * spec.view_dtype.itemsize * math.prod(spec.view_shape)
+    wanted = bytes_kept(spec, num_steps * spec.num_envs)
     free = free_bytes(spec.device)
     if file is not None and free is not None and wanted > free // 2:
         return FrameFile(file, *shape)

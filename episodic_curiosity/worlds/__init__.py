@@ -133,6 +133,8 @@ def make_world(
 
         pictures = options.pop("pictures", None)
         if television.find_programme(programme).switched:
+            if family != "maze":
+                raise ValueError(f"{programme} needs an idle action, which only mazes have")
             options["idle"] = True
         inner = make_world(
             name, num_envs=num_envs, seed=seed, device=device, split=split, **options

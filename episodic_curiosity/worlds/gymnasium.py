@@ -4,7 +4,11 @@ The environments live on the host; what they emit is copied to the device, what 
 is copied back. Shapes: N environments.
 """
 
+import contextlib
 import importlib
+import signal
+import threading
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -212,14 +216,15 @@ def _make(
                     f"choose vectorization 'sync' or 'async'"
                 )
         limit = episode_steps or spec.max_episode_steps or LONGEST_EPISODE
-        env = gymnasium.make_vec(
-            spec,
-            num_envs,
-            vectorization_mode="async" if vectorization == "async" else "sync",
-            vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
-            max_episode_steps=limit,
-            **arguments,
-        )
+        with _ctrl_c_ignored():
+            env = gymnasium.make_vec(
+                spec,
+                num_envs,
+                vectorization_mode="async" if vectorization == "async" else "sync",
+                vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
+                max_episode_steps=limit,
+                **arguments,
+            )
         return env, limit
     except (gymnasium.error.Error, ImportError, TypeError) as error:
         reason = str(error).partition("\n")[0]
@@ -235,3 +240,20 @@ def _make_own(
     return gymnasium.make_vec(
         spec, num_envs, vectorization_mode="vector_entry_point", **arguments
     )
+
+
+@contextlib.contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    """Processes that start meanwhile never hear Ctrl-C, which a terminal sends them as well.
+
+    When they end is for the one who started them to say: a run first finishes its update.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield  # not ours to change
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -109,7 +109,7 @@ class Television:
         if self._programme.switched:
             changed = actions == self.spec.num_actions - 1
         else:
-            changed = torch.ones_like(actions, dtype=torch.bool)
+            changed = torch.ones_like(self._shown, dtype=torch.bool)
         self._changes += changed
         shown = torch.where(changed, self._something_new(), self._shown)
         if step.final_observation is not None and step.final_view is not None:

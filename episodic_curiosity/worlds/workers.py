@@ -61,7 +61,7 @@ class Workers:
         take turns, and waking each other across cores costs as much as playing.
         """
         if sys.platform != "linux":
-            raise RuntimeError(f"worker processes run on Linux only, this is {sys.platform}")
+            raise OSError(f"worker processes run on Linux only, this is {sys.platform}")
         check_at_least("num_envs", num_envs, 1)
         cores = sorted(os.sched_getaffinity(0))
         num_workers = len(cores) if num_workers is None else num_workers
@@ -154,13 +154,13 @@ class Workers:
                 self.board.reward[worker.rows] = 0.0
                 self.board.end[worker.rows] = End.BY_FAULT
                 return
-        raise RuntimeError(f"{worker} cannot be started: {failure}")
+        raise ChildProcessError(f"{worker} cannot be started: {failure}")
 
     def _report(self, worker: "_Worker", faulty: NDArray[np.bool_], failure: str) -> None:
         """Says what was lost; gives up where that has become the rule."""
         if self._in_a_row[worker.rows].max() > MAX_RESTARTS:
             self.close()
-            raise RuntimeError(f"{worker} fails at every step: {failure}")
+            raise ChildProcessError(f"{worker} fails at every step: {failure}")
         lost = worker.rows.start + np.flatnonzero(faulty[worker.rows])
         logger.warning(
             "%s: %s; started anew, without the episodes of %s", worker, failure, lost.tolist()

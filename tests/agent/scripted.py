@@ -62,6 +62,7 @@ class Scripted:
         self._steps = steps
         self._time = 0
         self.actions: list[Tensor] = []
+        self.seeds: list[int | None] = []  # of the resets
         self.spec = WorldSpec(
             task="test/script",
             num_envs=len(steps[0].first),
@@ -80,7 +81,8 @@ class Scripted:
             oracle_cell=30.0 if positions else 0.0,
         )
 
-    def reset(self, seed: int | None = None) -> Step:  # noqa: ARG002
+    def reset(self, seed: int | None = None) -> Step:
+        self.seeds.append(seed)
         self._time = 0
         return self._steps[0]
 

@@ -203,6 +203,21 @@ def test_a_world_that_cannot_be_restored_begins_anew_but_its_agent_goes_on():
         assert found[name] == wanted[name]
 
 
+def test_a_world_that_begins_anew_plays_other_episodes_than_the_first_ones():
+    worlds = [Scripted(steps_of(), restores=False) for _ in range(4)]
+    collector = collector_of(worlds[0])
+    collector.reset()
+    play(collector, 1)
+    early = collector.state_dict()
+    play(collector, 1)
+    for world, state in zip(worlds[1:], (early, early, collector.state_dict()), strict=True):
+        collector_of(world).load_state_dict(state)
+    (first,), (once,), (again,), (later,) = (world.seeds for world in worlds)
+    assert first is None  # the seed that the world was made with
+    assert once == again != later
+    assert isinstance(once, int)
+
+
 def test_too_few_steps():
     with pytest.raises(ValueError, match="num_steps must be a whole number of at least 1"):
         Collector(Scripted(steps_of()), agent_for(Scripted(steps_of())), ByPlace(), 0, seed=0)

@@ -253,7 +253,8 @@ class TestFrameFile:
 
         monkeypatch.setattr(shutil, "disk_usage", one_kilobyte)
         with pytest.raises(MemoryError, match=r"replay.bin wants 0.0 GB for 54 steps x 2 .*"):
-            make("file", tmp_path)
+            make("file", tmp_path / "new")
+        assert not (tmp_path / "new").exists()
         make("file", tmp_path, spare=46)  # 800 bytes
         (tmp_path / "replay.bin").write_bytes(bytes(64))
         make("file", tmp_path)  # some of it is there already

@@ -1,5 +1,7 @@
 """Gymnasium's environments as worlds: the conformance suite and what spaces become."""
 
+import os
+import signal
 import sys
 from copy import copy
 from typing import Any, ClassVar
@@ -108,6 +110,17 @@ class TestProcesses(WorldConformance):
 
     def make(self, num_envs: int = NUM_ENVS, seed: int = 7) -> World:
         return make_world("gym/CartPole-v1", num_envs=num_envs, seed=seed, **self.options)
+
+
+def test_processes_leave_ctrl_c_to_the_one_who_started_them():
+    heard = signal.getsignal(signal.SIGINT)
+    world = make_world("gym/CartPole-v1", num_envs=2, seed=0, vectorization="async")
+    assert signal.getsignal(signal.SIGINT) is heard
+    world.reset()
+    for process in world._env.processes:
+        os.kill(process.pid, signal.SIGINT)  # as a terminal does it
+    assert not world.step(zeros(world)).first.any()
+    world.close()
 
 
 def test_a_discrete_observation_is_one_hot_and_the_last_one_is_kept():

@@ -1,5 +1,7 @@
 """The randomised TV over a world one can reason about."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -114,6 +116,18 @@ def test_noise_is_new_at_every_step_and_differs_between_environments():
     assert (channels[:, 0] == channels[:, 1]).float().mean() < 0.1
 
 
+def test_noise_over_a_world_of_continuous_actions():
+    world = Grey()
+    world.spec = dataclasses.replace(
+        world.spec, num_actions=0, action_shape=(2,), action_names=()
+    )
+    world.step = lambda _: world._emit(first=False)
+    tv = Television(world, "noise", seed=0)
+    tv.reset()
+    a, b = (screen(tv.step(torch.zeros(3, 2)).observation) for _ in range(2))
+    assert not torch.equal(a, b)
+
+
 def test_noise_action_keeps_its_noise_until_switched():
     tv = Television(Grey(), "noise-action", seed=0)
     tv.reset()
@@ -166,6 +180,8 @@ def test_what_cannot_be_is_refused():
     maze = make_world("maze/sparse", num_envs=1, seed=0, num_levels=1, observation_size=(8, 8))
     with pytest.raises(ValueError, match="idle"):
         Television(maze, "noise-action", seed=0)
+    with pytest.raises(ValueError, match="noise-action needs an idle action, which only mazes"):
+        make_world("ant/no-reward+noise-action", num_envs=1, seed=0)
     with pytest.raises(ValueError, match="neither be restored"):
         Television(Grey(), "noise", seed=0).state()
 

@@ -220,7 +220,7 @@ def test_files_that_are_not_what_their_names_say(make, tmp_path):
         make(str(wad))
     config.write_text("doom_scenario_path = nowhere.wad\navailable_buttons = { ATTACK }")
     world = make(str(config), num_envs=1, episode_steps=5)
-    with pytest.raises(RuntimeError, match=r"cannot be started: .*nowhere.wad"):
+    with pytest.raises(ChildProcessError, match=r"cannot be started: .*nowhere.wad"):
         world.reset()
 
 

@@ -167,7 +167,9 @@ def test_failing_at_every_step_is_no_accident(make):
     for _ in range(3):
         step(workers, ERROR, *[COUNT] * 4)
     pids = workers.pids
-    with pytest.raises(RuntimeError, match=r"0 to 1 fails at every step: .*the counter broke"):
+    with pytest.raises(
+        ChildProcessError, match=r"0 to 1 fails at every step: .*the counter broke"
+    ):
         step(workers, ERROR, *[COUNT] * 4)
     assert have_ended(pids)
     with pytest.raises(RuntimeError, match="this world is closed"):
@@ -176,7 +178,9 @@ def test_failing_at_every_step_is_no_accident(make):
 
 def test_what_cannot_start_says_why(make):
     workers = make(num_envs=1, starts=False)
-    with pytest.raises(RuntimeError, match="cannot be started: died, saying 'of that name'"):
+    with pytest.raises(
+        ChildProcessError, match="cannot be started: died, saying 'of that name'"
+    ):
         workers.begin()
 
 
