@@ -127,7 +127,7 @@ def tasks(arguments: list[str]) -> None:
     for family, line in paper.OPEN.items():
         if family in FAMILIES:
             print(line)
-    print(f"With a television in the picture: TASK+{', TASK+'.join(PROGRAMMES)}")
+    print(f"A maze with a television in it: maze/...+{', maze/...+'.join(PROGRAMMES)}")
 
 
 def methods(arguments: list[str]) -> None:

@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -28,7 +28,9 @@ def stop_request(say: Callable[[str], None]) -> Iterator[StopRequest]:
 
     def note(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
         request.is_set = True
-        say("stopping after the update under way, with a checkpoint; once more stops at once")
+        # In the middle of another line nothing can be said; the request stands all the same.
+        with suppress(RuntimeError):
+            say("stopping after the update or fit under way; once more stops at once")
         signal.signal(number, before[number])
 
     before = {int(number): signal.signal(number, note) for number in SIGNALS}

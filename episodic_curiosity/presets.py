@@ -118,7 +118,8 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
     settings = find_settings(task, method)
     check_choice("preset", preset, PRESETS)
     sizes = PRESETS[preset]
-    world = _world(task, sizes)
+    is_episodic = isinstance(settings.bonus, EpisodicConfig)
+    world = _world(task, sizes, needs_view=is_episodic)
     batch_size = sizes.num_envs * sizes.num_steps
     ppo = dataclasses.replace(
         settings.ppo,
@@ -128,7 +129,6 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
         clip_values=sizes.as_published,
         timeouts_are_ends=sizes.as_published,
     )
-    is_episodic = isinstance(settings.bonus, EpisodicConfig)
     return Run(
         task=task,
         method=method,
@@ -143,7 +143,7 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
     )
 
 
-def _world(task: str, sizes: Preset) -> WorldConfig:
+def _world(task: str, sizes: Preset, *, needs_view: bool) -> WorldConfig:
     family = task.partition("/")[0]
     num_envs = sizes.num_envs_on_the_host if family in ON_THE_HOST else sizes.num_envs
     world = find_world(task)(num_envs=num_envs)
@@ -153,6 +153,8 @@ def _world(task: str, sizes: Preset) -> WorldConfig:
     view_size = sizes.view_size
     if family in ("vizdoom", "ant"):  # the policy sees something else, of whatever size
         view_size = view_size or sizes.observation_size
+    if family == "ant" and not needs_view:  # three times as fast without
+        view_size = None
     world = dataclasses.replace(world, observation_size=observation_size, view_size=view_size)
     if isinstance(world, MazeConfig | ViZDoomConfig | AntConfig):
         world = dataclasses.replace(world, stagger=sizes.stagger)

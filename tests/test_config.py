@@ -147,7 +147,7 @@ def test_random_play_is_counted_in():
     ("method", "message"),
     [
         ("ppo", r"2,047 steps are too few: one rollout takes 2,048 \(16 x 128\)$"),
-        ("ppo+ec", r"2,047 steps are too few: .*, after 25,000 steps of random play$"),
+        ("ppo+ec", r"2,047 steps are too few: .*, after 40,000 steps of random play$"),
     ],
 )
 def test_too_few_steps_for_one_update(method, message):

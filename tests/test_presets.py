@@ -51,8 +51,16 @@ def test_doom_has_the_published_budget_and_colours_for_curiosity():
 
 def test_random_play_is_an_eighth_of_a_run_and_never_more_than_published():
     for steps, play in ((200_000, 25_000), (20_000_000, 2_500_000), (10**9, 2_500_000)):
-        run = resolve("maze/sparse", "ppo+ec", "cpu", steps, seed=0)
+        run = resolve("maze/sparse", "ppo+ec", "gpu", steps, seed=0)
         assert run.random_play_steps == play
+
+
+def test_an_ant_without_curiosity_draws_nothing():
+    sizes = [
+        resolve("ant/no-reward", method, "cpu", 200_000, seed=0).world.view_size
+        for method in ("ppo+ec", "ppo+1", "ppo")
+    ]
+    assert sizes == [(42, 42), None, None]
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -135,7 +135,8 @@ class Agent(nn.Module):
     ) -> Tensor | NDArray[Any]:
         """Actions for (B, *observation_shape) observations, or for one without B.
 
-        An array in, an array out: int64 actions, or float32 where actions are continuous.
+        An array in, an array out: int64 actions, or float32 where actions are continuous, as
+        the policy draws them: clip them to [-1, 1] and scale them to what the world takes.
         """
         is_array = isinstance(observation, np.ndarray)
         batch = torch.as_tensor(observation, device=self.device)
