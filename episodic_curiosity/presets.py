@@ -100,7 +100,7 @@ PRESETS = {
         observation_size=(42, 42),
         learning_rate_factor=2.0,  # a hundredth of the paper's steps have to do
         play_share=5,
-        fit=FitConfig(iterations=3_000, batch_size=128, learning_rate=5e-4),
+        fit=FitConfig(iterations=4_000, batch_size=128, learning_rate=5e-4),
         online=OnlineConfig(
             refit_every=50_000,
             history=50_000,

@@ -29,7 +29,9 @@ def small_run(method: str, steps: int, seed: int) -> Run:
     """The demo's runs: the same mazes and the same number of steps for every method."""
     run = resolve("maze/no-reward", method, "cpu", steps, seed)
     assert isinstance(run.world, MazeConfig)
-    world = dataclasses.replace(run.world, maze_size=11, rooms=2, episode_steps=400)
+    world = dataclasses.replace(
+        run.world, maze_size=11, rooms=2, episode_steps=400, actions="three"
+    )
     return dataclasses.replace(run, world=world)
 
 
