@@ -1,6 +1,6 @@
 """A curious agent beside plain PPO in a small maze without any reward, on two CPU cores.
 
-    python examples/demo.py --steps 300_000 --seed 0 --method ppo+ec --out runs/demo
+    python examples/demo.py --steps 250_000 --seed 0 --method ppo+ec --out runs/demo
 
 Trains both, plays both on levels that neither has seen, prints how much of the floor each
 visits and writes OUT/demo.html. A second call goes on where the first stopped.
@@ -22,7 +22,7 @@ from episodic_curiosity.saving import write_atomically
 from episodic_curiosity.statistics import Summary
 from episodic_curiosity.train import train
 
-STEPS = 300_000
+STEPS = 250_000
 
 
 def small_run(method: str, steps: int, seed: int) -> Run:
