@@ -104,11 +104,7 @@ class EpisodicCuriosity:
     def metrics(self) -> dict[str, float]:
         """How curiosity is doing, the bonus since this was last asked; for any logger."""
         self._raise_if_not_finite()
-        metrics = self._bonus.metrics()
-        metrics["r_network_fitted"] = float(self.r_network.fitted)
-        if self.r_network.fitted:
-            metrics["r_network_accuracy"] = self.r_network.held_out_accuracy.item()
-        return metrics
+        return self._bonus.metrics() | {"r_network_fitted": float(self.r_network.fitted)}
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that is needed to go on as if nothing had happened, replay included."""

@@ -121,10 +121,7 @@ class Parts:
 
     def metrics(self) -> dict[str, float]:
         """What came of the episodes and of the bonus since this was last asked."""
-        metrics = self.collector.tally.take() | self.bonus.metrics()
-        if isinstance(self.curiosity, EpisodicBonus) and self.r_network.fitted:
-            metrics["r_network_accuracy"] = self.r_network.held_out_accuracy.item()
-        return metrics
+        return self.collector.tally.take() | self.bonus.metrics()
 
     def save(self, folder: Path) -> None:
         """Writes what others use: the agent, and the R-network where there is one."""

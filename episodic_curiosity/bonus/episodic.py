@@ -47,6 +47,8 @@ class Reachability(Protocol):
 
     @property
     def fitted(self) -> Tensor: ...
+    @property
+    def held_out_accuracy(self) -> Tensor: ...
     def embed(self, view: Tensor) -> Embeddings: ...
     def compare(self, stored: Tensor, asked: Tensor) -> Tensor: ...
     def state_dict(self) -> dict[str, Any]: ...
@@ -95,11 +97,14 @@ class EpisodicBonus:
     def metrics(self) -> dict[str, float]:
         """The bonus since this was last asked, and the memories; waits for the device."""
         count, capacity = self.memory.count.double(), self.memory.capacity
-        return {
+        metrics = {
             **self._paid.metrics(),
             "memory_fill": count.mean().item() / capacity,
             "memory_full": (count == capacity).double().mean().item(),  # share of environments
         }
+        if self.r_network.fitted:
+            metrics["r_network_accuracy"] = self.r_network.held_out_accuracy.item()
+        return metrics
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of the R-network, the memories and what was paid."""

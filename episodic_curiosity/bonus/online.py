@@ -46,14 +46,10 @@ class OnlineEpisodicBonus(EpisodicBonus):
 
     def metrics(self) -> dict[str, float]:
         """The bonus and the memories, and how the R-network stands; waits for the device."""
-        metrics = super().metrics() | {
+        return super().metrics() | {
             "r_network_fits": float(self.fitting.num_fits),
             "r_network_steps_since_fit": float(self.fitting.steps_since_fit),
         }
-        r_network = self.fitting.r_network
-        if r_network.fitted:
-            metrics["r_network_accuracy"] = r_network.held_out_accuracy.item()
-        return metrics
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of everything, the replay included; of a FrameFile, all but the frames."""
