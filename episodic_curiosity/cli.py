@@ -3,15 +3,19 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from episodic_curiosity import __version__, commands
+from episodic_curiosity import __version__
+from episodic_curiosity.commands.evaluate import evaluate
+from episodic_curiosity.commands.fit import fit
+from episodic_curiosity.commands.lists import doctor, methods, tasks
+from episodic_curiosity.commands.train import train
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
-    "train": commands.train,
-    "fit": commands.fit,
-    "evaluate": commands.evaluate,
-    "tasks": commands.tasks,
-    "methods": commands.methods,
-    "doctor": commands.doctor,
+    "train": train,
+    "fit": fit,
+    "evaluate": evaluate,
+    "tasks": tasks,
+    "methods": methods,
+    "doctor": doctor,
 }
 FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130  # exit codes
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from episodic_curiosity.commands import read_train
+from episodic_curiosity.commands.train import read_train
 from episodic_curiosity.presets import resolve
 from episodic_curiosity.record import Record
 from episodic_curiosity.report import page

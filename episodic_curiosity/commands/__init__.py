@@ -1,0 +1,1 @@
+"""What `curiosity` can be told to do: a file each, taking the words that follow its name."""
