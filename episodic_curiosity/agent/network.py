@@ -6,7 +6,6 @@ action (continuous), H value heads.
 
 import math
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -18,8 +17,8 @@ from torch.distributions import Categorical, Independent, Normal
 
 from episodic_curiosity import saving
 from episodic_curiosity.checks import check_at_least, check_views
+from episodic_curiosity.frames import BLOCK, autocast, computing_in, to_blocks, to_input
 from episodic_curiosity.randomness import random_unit
-from episodic_curiosity.reachability.network import to_input
 
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 
@@ -68,8 +67,8 @@ class Decision(NamedTuple):
 class Agent(nn.Module):
     """The Nature CNN for frames, two layers of 64 for vectors; policy and value heads.
 
-    Where the device has units for it, the CNN computes in bfloat16; weights, heads and whatever
-    follows are float32.
+    Where that is faster, the CNN computes in bfloat16; weights, heads and whatever follows are
+    float32.
     """
 
     entries: Tensor  # (A,) int64, 0 to A - 1
@@ -149,12 +148,12 @@ class Agent(nn.Module):
         return action.cpu().numpy() if is_array else action
 
     def _features(self, observation: Tensor) -> Tensor:
-        if observation.dim() != 4 or not _has_bfloat16(self.device.type):
+        if observation.dim() != 4:
             features: Tensor = self.body(to_input(observation))
             return features
-        # Every weight is used once: keeping its bfloat16 copy would only disturb a CUDA graph.
-        with torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False):
-            features = self.body(to_input(observation, torch.bfloat16))
+        dtype = computing_in(self.device, self.config.observation_shape)
+        with autocast(self.device, dtype):
+            features = self.body(to_input(to_blocks(observation), dtype))
         return features.float()
 
     def save(self, folder: str | Path) -> None:
@@ -172,14 +171,6 @@ def load(folder: str | Path, device: torch.device | str = "cpu") -> Agent:
     return Agent.load(folder, device)
 
 
-@cache
-def _has_bfloat16(kind: str) -> bool:
-    """Whether a kind of device computes faster in bfloat16: a CPU only with units for it."""
-    if kind == "cpu":
-        return bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
-    return kind == "cuda"
-
-
 def _gumbel_noise(draw: Tensor, entries: Tensor) -> Tensor:
     """Standard Gumbel noise, (N, A): the largest of log-probability + noise is a sample."""
     # Where the unit is 0 the noise is -inf, as it should be: that action is not drawn.
@@ -194,9 +185,11 @@ def _normal_noise(draw: Tensor, entries: Tensor) -> Tensor:
 
 
 def _nature_cnn(observation_shape: tuple[int, ...]) -> tuple[nn.Module, int]:
+    """Over blocks of pixels: the first layer's 8 x 8 pixels, 4 apart, are 2 x 2 blocks."""
     gain = nn.init.calculate_gain("relu")
+    channels = observation_shape[0] * BLOCK**2
     convolutions = nn.Sequential(
-        _orthogonal(nn.Conv2d(observation_shape[0], 32, 8, stride=4), gain),
+        _orthogonal(nn.Conv2d(channels, 32, 2), gain),
         nn.ReLU(inplace=True),
         _orthogonal(nn.Conv2d(32, 64, 4, stride=2), gain),
         nn.ReLU(inplace=True),
@@ -204,7 +197,7 @@ def _nature_cnn(observation_shape: tuple[int, ...]) -> tuple[nn.Module, int]:
         nn.ReLU(inplace=True),
         nn.Flatten(),
     )
-    num_features = convolutions(torch.zeros(1, *observation_shape)).shape[1]
+    num_features = convolutions(to_blocks(torch.zeros(1, *observation_shape))).shape[1]
     last = _orthogonal(nn.Linear(num_features, 512), gain)
     return nn.Sequential(*convolutions, last, nn.ReLU(inplace=True)), 512
 

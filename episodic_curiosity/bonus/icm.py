@@ -22,7 +22,7 @@ from episodic_curiosity.checks import (
     check_tensor,
     check_views,
 )
-from episodic_curiosity.reachability.network import to_input
+from episodic_curiosity.frames import to_input
 from episodic_curiosity.rollout import Rollout
 from episodic_curiosity.worlds import Step, WorldSpec
 

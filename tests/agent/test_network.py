@@ -9,7 +9,6 @@ import torch
 
 from episodic_curiosity import Agent
 from episodic_curiosity.randomness import random_bits
-from episodic_curiosity.reachability.network import to_input
 
 
 def test_the_nature_network_has_the_paper_s_size():
@@ -24,11 +23,6 @@ def test_the_first_policy_is_nearly_uniform():
     torch.testing.assert_close(
         output.policy.probs, torch.full((4, 9), 1 / 9), atol=0.02, rtol=0
     )
-
-
-def test_bytes_as_bfloat16_are_what_rounding_the_floats_would_give():
-    frames = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16)
-    assert torch.equal(to_input(frames, torch.bfloat16), to_input(frames).bfloat16())
 
 
 def test_one_observation_or_many_arrays_or_tensors():
