@@ -16,6 +16,7 @@ from torch import Tensor
 
 from episodic_curiosity.agent import Agent
 from episodic_curiosity.bonus.oracle import VisitedCells
+from episodic_curiosity.capture import Captured
 from episodic_curiosity.checks import check_at_least, usable_device
 from episodic_curiosity.config import Run
 from episodic_curiosity.randomness import random_bits, seed_words
@@ -100,19 +101,28 @@ def evaluate(
     tally = _Tally(spec, rounds, trajectories=trajectories)
     envs = torch.arange(spec.num_envs, device=spec.device)
     words = seed_words(seed)
-    step = world.reset(seed)
-    tally.open(step)
-    for time in range(rounds * spec.episode_steps):
-        if time % LOOK_EVERY == 0 and tally.is_complete():
-            break
+    start = world.reset(seed)
+    tally.open(start)
+    observation = start.observation.clone()
+    clock = torch.zeros((), dtype=torch.int64, device=spec.device)
+
+    def play_once() -> None:
         if deterministic:
-            action: Tensor = agent(step.observation).policy.mode
+            action: Tensor = agent(observation).policy.mode
         else:
-            draw = random_bits(envs, *words, STREAM, time)
-            action = agent.decide(step.observation, draw).action
+            draw = random_bits(envs, *words, STREAM, clock)
+            action = agent.decide(observation, draw).action
         action = action if spec.num_actions else action.clamp(-1.0, 1.0)
         step = world.step(action)
         tally.add(step, action)
+        observation.copy_(step.observation)
+        clock.add_(1)
+
+    play = Captured(play_once, captures=spec.device.type == "cuda" and spec.can_capture)
+    for time in range(rounds * spec.episode_steps):
+        if time % LOOK_EVERY == 0 and tally.is_complete():
+            break
+        play()
     if not tally.is_complete():
         raise RuntimeError(
             f"{spec.task} plays episodes of more than the {spec.episode_steps} steps it says"
@@ -173,9 +183,10 @@ class _Tally:
         if trajectories:
             if not spec.has_position:
                 raise ValueError(f"{spec.task} does not tell positions: it has no trajectories")
-            shape = (spec.episode_steps + 1, count, 3)
+            # The last row takes what comes after the first episodes.
+            shape = (spec.episode_steps + 2, count, 3)
             self._places = torch.full(shape, torch.nan, device=device)
-        self._time = 0
+        self._time = torch.zeros(1, dtype=torch.int64, device=device)
 
     def open(self, step: Step) -> None:
         """Takes the step of a reset."""
@@ -220,22 +231,25 @@ class _Tally:
             length=length.astype(np.int64),
             coverage=None if self._cells is None else coverage.astype(np.int64),
             action_shares=dict(zip(names, shares, strict=True)),
-            trajectories=None if self._places is None else _trim(self._places.cpu().numpy()),
+            trajectories=None
+            if self._places is None
+            else _trim(self._places),
         )
 
     def _follow(self, position: Tensor | None) -> None:
         """Notes where the environments are that still play their first episode."""
         if self._places is not None and position is not None:
-            if self._time < len(self._places):
-                over = (self._finished > 0)[:, None]
-                self._places[self._time] = position.masked_fill(over, torch.nan)
+            over = (self._finished > 0)[:, None]
+            row = self._time.clamp(max=len(self._places) - 1)
+            self._places.index_copy_(0, row, position.masked_fill(over, torch.nan)[None])
             self._time += 1
 
 
-def _trim(places: NDArray[Any]) -> NDArray[Any]:
-    """Without the steps that no environment took."""
-    taken = np.isfinite(places).any(axis=(1, 2))
-    return places[: taken.sum()]
+def _trim(places: Tensor) -> NDArray[Any]:
+    """Without what came after the first episodes, and the steps that no environment took."""
+    firsts: NDArray[Any] = places[:-1].cpu().numpy()
+    taken = np.isfinite(firsts).any(axis=(1, 2))
+    return firsts[: taken.sum()]
 
 
 def _check_fits(agent: Agent, spec: WorldSpec) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.tally import EpisodeTally
 from episodic_curiosity.bonus import Bonus
+from episodic_curiosity.capture import Captured
 from episodic_curiosity.checks import check_at_least
 from episodic_curiosity.randomness import random_bits, seed_words
 from episodic_curiosity.rollout import Rollout
@@ -21,7 +22,6 @@ from episodic_curiosity.worlds import RedrawableWorld, RestorableWorld, Step, Wo
 
 STREAM = 0xDEC1DE  # keeps these random numbers apart from those of the world
 RESUMED = 0x2E5  # the same for the seeds of worlds that begin anew in mid-run
-WARM_UP_STEPS = 3  # before a step is captured: libraries set themselves up in the first ones
 
 
 class Collector:
@@ -53,9 +53,8 @@ class Collector:
         # What the last observations of episodes that the clock cut off can be had from.
         self._final_snapshot: Tensor | None = None  # (T, N, bytes), of worlds that give it
         self._final_rows: list[tuple[int, Tensor, Tensor]] = []  # t, rows, observations
-        self._captures = device.type == "cuda" and spec.can_capture
-        self._graph: torch.cuda.CUDAGraph | None = None
-        self._num_warm_ups = 0
+        captures = device.type == "cuda" and spec.can_capture
+        self._play = Captured(self._step, captures=captures)
 
     def reset(self, seed: int | None = None) -> None:
         """Begins new episodes everywhere; a seed begins another series of them."""
@@ -142,28 +141,8 @@ class Collector:
             view=view,
         )
 
-    def _play(self, time: int) -> None:
-        """One step: eager, or from the graph once there is one."""
-        if not self._captures:
-            self._step(time)
-            return
-        if self._graph is not None:
-            self._graph.replay()
-            return
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            self._step(time)
-        torch.cuda.current_stream().wait_stream(stream)
-        self._num_warm_ups += 1
-        if self._num_warm_ups == WARM_UP_STEPS:
-            torch.cuda.synchronize()
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):  # records the step and does not take it
-                self._step(time)
-
     def _step(self, time: int) -> None:
-        """Acts once everywhere. A graph cannot know the time: there, `_slot` tells it."""
+        """Acts once everywhere. A CUDA graph cannot know the time: there, `_slot` tells it."""
         rollout, slot = self._rollout, self._slot
         if rollout.snapshot is not None:
             snapshot = cast(RedrawableWorld, self.world).snapshot()

@@ -5,13 +5,14 @@ Shapes: T steps, N environments.
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
 import torch
 from torch import Tensor
 
+from episodic_curiosity.capture import Captured
 from episodic_curiosity.checks import check_at_least
 from episodic_curiosity.randomness import random_below, random_unit, seed_words
 from episodic_curiosity.reachability.bar import progress_bar
@@ -25,10 +26,11 @@ from episodic_curiosity.reachability.replay import (
     free_bytes,
 )
 from episodic_curiosity.reachability.training import FitConfig, FitReport, fit
-from episodic_curiosity.worlds import RedrawableWorld, World, WorldSpec
+from episodic_curiosity.worlds import RedrawableWorld, Step, World, WorldSpec
 
 HELD_OUT_STEPS = 50_000  # at most: enough for the 10,000 pairs an accuracy is measured on
 SEED_STRIDE = 1_000_003  # between the seeds of the worlds of one fit
+CHUNK = 64  # steps kept at a time
 STREAM = 0xAC7  # keeps these random numbers apart from those of the world
 
 
@@ -68,7 +70,7 @@ def fit_to_random_play(
     `num_steps` counts what is trained on, of all worlds together. The accuracy is measured in
     `held_out` worlds, on levels of their own: the split "r-network" is for the former, that of
     "validation" for the latter. Frames that do not fit into memory go into files in `folder`,
-    which are gone afterwards.
+    which are gone afterwards. Worlds that cannot redraw are closed once they have been played.
     """
     config = config or FitConfig()
     check_at_least("the number of worlds", len(worlds), 1)
@@ -90,6 +92,8 @@ def fit_to_random_play(
                 parts.append(
                     random_play(world, share, seed=own_seed, file=file, progress=progress)
                 )
+                if not world.spec.can_redraw:
+                    world.close()  # the simulators of thirty tasks do not fit into a machine
             return parts[0] if len(parts) == 1 else Mixture(parts)
 
         return fit(
@@ -142,20 +146,58 @@ def _room_for(world: World, num_steps: int, file: Path | None) -> Replay:
 
 
 def _play(world: World, replay: Replay, num_steps: int, seed: int, progress: bool) -> None:
+    with progress_bar("playing at random", num_steps, progress) as advance:
+        if world.spec.can_redraw:
+            _keep_snapshots(world, replay, num_steps, seed, advance)
+        else:
+            _keep_frames(world, replay, num_steps, seed, advance)
+
+
+def _keep_frames(
+    world: World, replay: Replay, num_steps: int, seed: int, advance: Callable[[], None]
+) -> None:
     env = torch.arange(world.spec.num_envs, device=world.spec.device)
     step = world.reset()
-    with progress_bar("playing at random", num_steps, progress) as advance:
-        for time in range(num_steps):
-            if time > 0:
-                step = world.step(_random_actions(world.spec, seed, env, time))
-            rows = step.view
-            if world.spec.can_redraw:
-                rows = cast(RedrawableWorld, world).snapshot()
-            replay.extend(rows[None], step.first[None])
-            advance()
+    for time in range(num_steps):
+        if time > 0:
+            step = world.step(_random_actions(world.spec, seed, env, time))
+        replay.extend(step.view[None], step.first[None])
+        advance()
 
 
-def _random_actions(spec: WorldSpec, seed: int, env: Tensor, time: int) -> Tensor:
+def _keep_snapshots(
+    world: World, replay: Replay, num_steps: int, seed: int, advance: Callable[[], None]
+) -> None:
+    """On a GPU a step is one replayed CUDA graph, which fills a chunk of steps at a time."""
+    spec = world.spec
+    env = torch.arange(spec.num_envs, device=spec.device)
+    clock = torch.zeros(1, dtype=torch.int64, device=spec.device)
+    chunk = (CHUNK, spec.num_envs)
+    rows = torch.zeros(*chunk, spec.snapshot_bytes, dtype=torch.uint8, device=spec.device)
+    firsts = torch.zeros(chunk, dtype=torch.bool, device=spec.device)
+
+    def keep(step: Step) -> None:
+        slot = clock % CHUNK
+        rows.index_copy_(0, slot, cast(RedrawableWorld, world).snapshot()[None])
+        firsts.index_copy_(0, slot, step.first[None])
+        clock.add_(1)
+
+    def step_and_keep() -> None:
+        keep(world.step(_random_actions(spec, seed, env, clock)))
+
+    play = Captured(step_and_keep, captures=spec.device.type == "cuda" and spec.can_capture)
+    for time in range(num_steps):
+        if time == 0:
+            keep(world.reset())
+        else:
+            play()
+        advance()
+        length = time % CHUNK + 1
+        if length == CHUNK or time == num_steps - 1:
+            replay.extend(rows[:length], firsts[:length])
+
+
+def _random_actions(spec: WorldSpec, seed: int, env: Tensor, time: int | Tensor) -> Tensor:
     """(N,) int64, or (N, *action_shape) float32 in [-1, 1)."""
     stream = (*seed_words(seed), STREAM, time)
     if spec.num_actions:
