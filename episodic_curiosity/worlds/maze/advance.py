@@ -4,15 +4,16 @@ Shapes: N environments.
 """
 
 from collections.abc import Callable
-from types import FunctionType
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 
 from episodic_curiosity.worlds.maze import snapshot
+from episodic_curiosity.worlds.maze.compiling import compile_varying, mark_varying
 from episodic_curiosity.worlds.maze.rules import Outcome, Rules
 from episodic_curiosity.worlds.maze.state import MazeState, scene_of
+from episodic_curiosity.worlds.maze.tasks import MazeTask
 
 
 class Final(NamedTuple):
@@ -37,16 +38,27 @@ def make_advance(rules: Rules) -> Advance:
 
 
 def compile_advance(rules: Rules, backend: str = "inductor") -> Advance:
-    """The step of a GPU, compiled at its first call."""
-    # torch.compile counts recompilations per code object: every world has its own.
-    own = FunctionType(_plain_advance.__code__.replace(), _plain_advance.__globals__)
-    compiled = torch.compile(own, backend=backend, fullgraph=True, dynamic=False)
+    """The step of a GPU, compiled at its first call: once for all worlds of a task."""
+    compiled = _compiled(rules.task, rules.can_fire, backend)
+    for tensor in (*rules.levels, *rules.levels.stage, rules.levels.ground.corners):
+        if isinstance(tensor, Tensor):
+            mark_varying(tensor)  # (L, ...)
 
     def advance(state: MazeState, command: Tensor, fire: Tensor) -> tuple[Outcome, Final]:
+        mark_varying(command, dim=1)
         reward, terminated, truncated, packed, position = compiled(rules, state, command, fire)
         return Outcome(reward, terminated, truncated), Final(packed, position)
 
     return advance
+
+
+@cache
+def _compiled(
+    task: MazeTask,  # noqa: ARG001 - each its own
+    can_fire: bool,  # noqa: ARG001 - here too
+    backend: str,
+) -> Callable[..., Any]:
+    return compile_varying(_plain_advance, backend=backend)
 
 
 def keep(state: MazeState, new: MazeState) -> None:

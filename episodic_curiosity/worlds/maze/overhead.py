@@ -3,6 +3,7 @@
 Shapes: H x W cells, p pixels a cell, T places of a trajectory, M places in memory, I items.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -56,9 +57,11 @@ def draw_overhead(
     trajectory: Points | None = None,
     memory: Points | None = None,
     agent: tuple[float, float, float] | None = None,
+    mark_size: float = 1.0,
 ) -> Picture:
     """(H p, W p, 3). Items are (sprite, x, y), the trajectory (T, 2) turns from blue to yellow,
-    memory places (M, 2) are white rings, the agent is (x, y, yaw).
+    memory places (M, 2) are white rings, the agent is (x, y, yaw). The way, the rings and the
+    agent can be drawn larger, for small pictures.
     """
     if pixels_per_cell < 4:
         raise ValueError(f"pixels_per_cell is {pixels_per_cell}; it must be at least 4.")
@@ -68,15 +71,15 @@ def draw_overhead(
         canvas.paint_door(level, int(x), int(y))
     if trajectory is not None and len(trajectory):
         for place, share in zip(trajectory, np.linspace(0, 1, len(trajectory)), strict=True):
-            canvas.disc(place, 0.07, EARLY + (LATE - EARLY) * share)
+            canvas.disc(place, 0.07 * mark_size, EARLY + (LATE - EARLY) * share)
     for sprite, x, y in items:
         if sprite != Sprite.NONE:
             canvas.disc((x, y), 0.3, (0, 0, 0))
             canvas.disc((x, y), 0.24, ITEM_COLOURS[sprite])
     for place in memory if memory is not None else ():
-        canvas.disc(place, 0.14, MEMORY_COLOUR, hole=0.08)
+        canvas.disc(place, 0.14 * mark_size, MEMORY_COLOUR, hole=0.08 * mark_size)
     if agent is not None:
-        canvas.arrow(*agent)
+        canvas.arrow(*agent, mark_size)
     return canvas.pixels[::-1].copy()
 
 
@@ -130,17 +133,26 @@ class _Canvas:
     ) -> None:
         """A disc around a place of the world, its radius in cells and at least one pixel."""
         x, y = (np.asarray(place)[:2] - self.origin) / self.cell
-        distance = np.hypot(self.x - x, (self.y - y)[:, None])
-        self.pixels[(distance <= max(radius, 0.7 / self.scale)) & (distance > hole)] = colour
+        radius = max(radius, 0.7 / self.scale)
+        # Only the pixels around it: a long way has thousands of discs.
+        rows, columns = self._around(y, radius), self._around(x, radius)
+        distance = np.hypot(self.x[columns] - x, (self.y[rows] - y)[:, None])
+        self.pixels[rows, columns][(distance <= radius) & (distance > hole)] = colour
 
-    def arrow(self, x: float, y: float, yaw: float) -> None:
+    def _around(self, middle: float, radius: float) -> slice:
+        """The pixels at most so far from the middle, in cells, along one axis."""
+        first, last = (middle - radius) * self.scale, (middle + radius) * self.scale
+        return slice(max(0, math.floor(first)), max(0, math.ceil(last)))
+
+    def arrow(self, x: float, y: float, yaw: float, mark_size: float) -> None:
         """A triangle that points where the agent looks."""
         heading = np.radians(yaw)
         east, north = ((x, y) - self.origin) / self.cell
         right, up = self.x - east, (self.y - north)[:, None]
         ahead = right * np.cos(heading) + up * np.sin(heading)
         aside = np.abs(right * np.sin(heading) - up * np.cos(heading))
-        for size, colour in ((0.5, (255, 255, 255)), (0.4, AGENT_COLOUR)):
+        for share, colour in ((0.5, (255, 255, 255)), (0.4, AGENT_COLOUR)):
+            size = share * mark_size
             inside = (ahead > -size * 0.5) & (ahead + 2 * aside < size)
             self.pixels[inside] = colour
 

@@ -5,8 +5,8 @@ Shapes: N frames, R of them to draw, h x w pixels.
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
-from types import FunctionType
 from typing import Any
 
 import torch
@@ -14,16 +14,18 @@ from torch import Tensor
 
 from episodic_curiosity.worlds.maze import render_torch, walk_torch
 from episodic_curiosity.worlds.maze.camera import make_camera
+from episodic_curiosity.worlds.maze.compiling import compile_varying
 from episodic_curiosity.worlds.maze.level_map import make_level_map
+from episodic_curiosity.worlds.maze.render_torch import Parts
 from episodic_curiosity.worlds.maze.scene import Scene, Stage, Theme
-from episodic_curiosity.worlds.maze.textures import textures
+from episodic_curiosity.worlds.maze.textures import Textures, textures
+from episodic_curiosity.worlds.maze.walk_torch import Camera
 
 
 class Renderer:
     """Pictures of one stage in one size: Numba on the CPU, torch.compile on a GPU.
 
-    On a GPU the first draw compiles for a minute; its number of frames is then fixed, and any
-    other number is drawn in pieces of that size, so that nothing compiles again.
+    On a GPU the first draw compiles, once in a process for all levels and numbers of frames.
     """
 
     def __init__(
@@ -38,16 +40,12 @@ class Renderer:
         if self._numba:
             return
         self._camera_tensors = walk_torch.make_camera(height, width, self.device)
-        self._find_columns, self._fill = render_torch.find_columns, render_torch.fill
-        self._piece = 0  # frames drawn at once, where that is fixed
+        self._parts: Parts | None = None
         if self.device.type == "cpu":
             message = "Numba is missing: mazes are drawn a hundred times slower"
             warnings.warn(message, stacklevel=2)
         else:
-            # With slabs the walk through the grid would compile for minutes as one kernel.
-            fusion = 64 if self._fixed[1].has_slabs else 1000
-            self._find_columns = _compile(self._find_columns, fusion)
-            self._fill = _compile(self._fill, 1000)
+            self._parts = compiled_parts(theme, self._fixed[1].has_slabs)
 
     @torch.no_grad()
     def draw(
@@ -70,31 +68,28 @@ class Renderer:
             return out
         if rows is not None:
             scene = Scene(*(field[rows] for field in scene))
-        frames = self._draw_with_torch(scene)
+        frames = render_torch.render(
+            *self._fixed, self._camera_tensors, scene, parts=self._parts
+        )
         return frames if out is None else out.copy_(frames)
 
-    def _draw_with_torch(self, scene: Scene) -> Tensor:
-        count = len(scene.level)
-        self._piece = self._piece or count
-        if self.device.type == "cpu" or count == self._piece:
-            fixed = (*self._fixed, self._camera_tensors)
-            columns = render_torch.name_columns(self._find_columns(*fixed, scene))
-            return self._fill(*fixed, scene, columns)
-        frames = torch.empty((count, *self.shape), dtype=torch.uint8, device=self.device)
-        for first in range(0, count, self._piece):
-            # The last piece is filled up with the last frame.
-            rows = torch.arange(first, first + self._piece, device=self.device)
-            piece = Scene(*(field[rows.clamp(max=count - 1)] for field in scene))
-            frames[first : first + self._piece] = self._draw_with_torch(piece)[: count - first]
-        return frames
 
+@cache
+def compiled_parts(
+    theme: Theme,  # noqa: ARG001 - each its own
+    has_slabs: bool,
+    backend: str = "inductor",
+) -> Parts:
+    """The parts of a picture, compiled at their first calls: once for all worlds of a theme."""
 
-def _compile(function: Callable[..., Any], fusion: int) -> Callable[..., Any]:
-    """Compiles a copy with a code object of its own.
+    def compiled(part: Callable[..., Any]) -> Callable[..., Any]:
+        return compile_varying(part, backend=backend, fixed=(Theme, Textures, Camera))
 
-    torch.compile counts recompilations per code object, and a process may draw many tasks.
-    """
-    copy = FunctionType(function.__code__.replace(), function.__globals__)
-    # Long chains of small operations are worth one kernel; the indices are clamped already.
-    options: dict[str, Any] = {"max_fusion_size": fusion, "assert_indirect_indexing": False}
-    return torch.compile(copy, fullgraph=True, dynamic=False, options=options)
+    return Parts(
+        begin=compiled(render_torch.begin),
+        walk_on=compiled(walk_torch.walk_on),
+        find_columns=compiled(render_torch.find_columns),
+        fill=compiled(render_torch.fill),
+        # A whole walk as one kernel would compile for a minute.
+        paces=2 if has_slabs else 6,
+    )

@@ -4,6 +4,7 @@ Shapes: N frames, h x w pixels. What does not change along a column of pixels is
 a column, (N, w); then each pixel, (N, h, w), picks one texel. Nothing waits for the device.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -28,13 +29,18 @@ from episodic_curiosity.worlds.maze.walk_torch import (
     STRIP_BITS,
     Camera,
     Rays,
+    Walk,
     Walls,
+    begin_walk,
     cast_rays,
     down_strip,
-    find_walls,
+    dress,
+    end_walk,
     light_at,
     look_up,
+    num_paces,
     to_texel,
+    walk_on,
     wrap_texel,
 )
 
@@ -59,21 +65,53 @@ def name_columns(columns: Columns) -> Columns:
     return Columns(Rays(*rays), sky, Walls(*walls), named, Mark(*mark), Flashes(*flashes))
 
 
+class Parts(NamedTuple):
+    """The functions that a picture is made with, one after the other."""
+
+    begin: Callable[..., tuple[Rays, Walk]]
+    walk_on: Callable[..., Walk]
+    find_columns: Callable[..., Columns]
+    fill: Callable[..., Tensor]
+    paces: int  # of one call of walk_on
+
+
 def render(
-    theme: Theme, level_map: LevelMap, pictures: Textures, camera: Camera, scene: Scene
+    theme: Theme,
+    level_map: LevelMap,
+    pictures: Textures,
+    camera: Camera,
+    scene: Scene,
+    *,
+    parts: Parts | None = None,
 ) -> Tensor:
-    """(N, 3, h, w) uint8."""
-    columns = find_columns(theme, level_map, pictures, camera, scene)
-    return fill(theme, level_map, pictures, camera, scene, columns)
+    """(N, 3, h, w) uint8; `parts` are the functions below, where they have been compiled."""
+    parts = parts or Parts(begin, walk_on, find_columns, fill, paces=num_paces(level_map) or 1)
+    rays, walk = parts.begin(theme, level_map, camera, scene)
+    rays = Rays(*rays)
+    for _ in range(0, num_paces(level_map), parts.paces):
+        walk = parts.walk_on(theme, level_map, scene, rays, Walk(*walk), parts.paces)
+    columns = parts.find_columns(theme, level_map, pictures, camera, scene, rays, Walk(*walk))
+    return parts.fill(theme, level_map, pictures, camera, scene, name_columns(columns))
+
+
+def begin(theme: Theme, level_map: LevelMap, camera: Camera, scene: Scene) -> tuple[Rays, Walk]:
+    rays = cast_rays(theme, level_map, camera, scene)
+    return rays, begin_walk(theme, level_map, rays)
 
 
 def find_columns(
-    theme: Theme, level_map: LevelMap, pictures: Textures, camera: Camera, scene: Scene
+    theme: Theme,
+    level_map: LevelMap,
+    pictures: Textures,
+    camera: Camera,
+    scene: Scene,
+    rays: Rays,
+    walk: Walk,
 ) -> Columns:
-    rays = cast_rays(theme, level_map, camera, scene)
     turn = scene.yaw[:, None] * (1 / 360) + camera.bearing
     sky_column = ((turn - turn.floor()) * textures.SKY_COLUMNS).to(torch.int32)
-    walls = find_walls(theme, level_map, camera, scene, rays)
+    hit = end_walk(theme, level_map, scene, rays, walk)
+    walls = dress(theme, level_map, camera, scene, rays, hit)
     return Columns(
         rays=rays,
         sky=textures.SKY + sky_column.clamp(max=textures.SKY_COLUMNS - 1),

@@ -113,7 +113,7 @@ class Rules:
         never = torch.full_like(state.clock, NEVER)
         episode = state.episode + 1
         draw = random_bits(state.key, episode)
-        level = random_below(self.levels.num_levels, draw, Purpose.LEVEL)
+        level = random_below(self.levels.cells.shape[0], draw, Purpose.LEVEL)
         wall_look = random_below(NUM_WALL_LOOKS, draw, Purpose.WALL_LOOK).to(torch.uint8)
         floor_look = random_below(NUM_FLOOR_LOOKS, draw, Purpose.FLOOR_LOOK).to(torch.uint8)
         goal, position = zero, state.position

@@ -1,7 +1,7 @@
 """Which wall each column of pixels sees, in plain torch operations.
 
 Shapes: N frames, w columns, L levels, H x W cells. Every column walks the grid from the eye
-until a wall or a slab stops it, for a fixed number of steps: nothing waits for the device.
+until a wall or a slab stops it, for a fixed number of paces: nothing waits for the device.
 """
 
 import math
@@ -41,6 +41,26 @@ class Rays(NamedTuple):
     sin: Tensor
     dx: Tensor  # (N, w) per unit of depth
     dy: Tensor
+
+
+class Stride(NamedTuple):
+    """How each column goes from cell to cell, (N, w)."""
+
+    inverse_x: Tensor  # depth from border to border, with the sign of the direction
+    inverse_y: Tensor
+    east: Tensor  # int32, 1 where it goes east
+    north: Tensor
+    step_x: Tensor  # int32, to the index of the next cell in x
+    step_y: Tensor
+
+
+class Walk(NamedTuple):
+    """How far each column has come, (N, w)."""
+
+    cell: Tensor  # int32, index of the code of the cell it stands in
+    code: Tensor  # int32, of that cell
+    border_x: Tensor  # depth of the next border in x
+    border_y: Tensor
 
 
 class Hit(NamedTuple):
@@ -88,72 +108,96 @@ def cast_rays(theme: Theme, level_map: LevelMap, camera: Camera, scene: Scene) -
     )
 
 
-def find_walls(
-    theme: Theme, level_map: LevelMap, camera: Camera, scene: Scene, rays: Rays
-) -> Walls:
-    return dress(theme, level_map, camera, scene, rays, walk(theme, level_map, scene, rays))
-
-
-def walk(theme: Theme, level_map: LevelMap, scene: Scene, rays: Rays) -> Hit:
-    """A column that is stopped stays where it is: the cell it stands in sees the wall."""
-    codes, (_, height, width) = level_map.code.view(-1), level_map.code.shape
-    per_x, per_y = 1 / theme.cell[0], 1 / theme.cell[1]
-    grid_x, grid_y = rays.x * per_x, rays.y * per_y
-    inverse_x, inverse_y = inverse(rays.dx * per_x), inverse(rays.dy * per_y)
-    length_x, length_y = inverse_x.abs(), inverse_y.abs()  # depth from border to border
-    east, north = (inverse_x > 0).to(torch.int32), (inverse_y > 0).to(torch.int32)
-    step_x, step_y = east * 2 - 1, (north * 2 - 1) * width
+def begin_walk(theme: Theme, level_map: LevelMap, rays: Rays) -> Walk:
+    """Every column in the cell of its eye."""
+    _, height, width = level_map.code.shape
+    stride = _stride(theme, level_map, rays)
+    grid_x, grid_y = rays.x * (1 / theme.cell[0]), rays.y * (1 / theme.cell[1])
     x = grid_x.floor().to(torch.int32).clamp(0, width - 3)
     y = grid_y.floor().to(torch.int32).clamp(0, height - 3)
-    border_x = (x + east - grid_x) * inverse_x  # depth of the next border in x
-    border_y = (y + north - grid_y) * inverse_y
-    cell = (rays.first_cell + y * width + x).expand_as(step_x)
+    cell = (rays.first_cell + y * width + x).expand_as(stride.step_x).contiguous()
+    return Walk(
+        cell=cell,
+        code=level_map.code.view(-1)[cell],
+        border_x=(x + stride.east - grid_x) * stride.inverse_x,
+        border_y=(y + stride.north - grid_y) * stride.inverse_y,
+    )
 
-    def meet_slab(code: Tensor, border_x: Tensor, border_y: Tensor) -> tuple[Tensor, ...]:
-        """Whether the ray meets the cell's slab, how deep, and on a face met in x."""
-        along_x = (code & maps.KIND_MASK) == maps.DOOR_H
-        is_door = along_x | ((code & maps.KIND_MASK) == maps.DOOR_I)
-        is_open = (scene.open_doors[:, None] >> (code >> maps.DOOR_SHIFT & maps.DOOR_MASK)) & 1
-        begin = torch.where(is_open == 1, effects.SLAB_OPEN_EDGE, 0.0)
-        low, high = effects.SLAB_LOW, effects.SLAB_HIGH
-        low_x, high_x = torch.where(along_x, begin, low), torch.where(along_x, 1.0, high)
-        low_y, high_y = torch.where(along_x, low, begin), torch.where(along_x, high, 1.0)
-        x_a, x_b = border_x + (low_x - east) * inverse_x, border_x + (high_x - east) * inverse_x
-        y_a, y_b = (
-            border_y + (low_y - north) * inverse_y,
-            border_y + (high_y - north) * inverse_y,
-        )
-        enter_x, enter_y = torch.minimum(x_a, x_b), torch.minimum(y_a, y_b)
-        enter = torch.maximum(enter_x, enter_y)
-        leave = torch.minimum(torch.maximum(x_a, x_b), torch.maximum(y_a, y_b))
-        return is_door & (enter < leave) & (enter > 0), enter, enter_x > enter_y
 
-    code = codes[cell]
-    for _ in range(height + width - 4 if level_map.has_walls else 0):
+def num_paces(level_map: LevelMap) -> int:
+    """Cells that a column can pass at most before something stops it."""
+    _, height, width = level_map.code.shape
+    return height + width - 4 if level_map.has_walls else 0
+
+
+def walk_on(
+    theme: Theme, level_map: LevelMap, scene: Scene, rays: Rays, walk: Walk, paces: int
+) -> Walk:
+    """A column that is stopped stays where it is: the cell it stands in sees the wall."""
+    codes, stride = level_map.code.view(-1), _stride(theme, level_map, rays)
+    cell, code, border_x, border_y = walk
+    for _ in range(paces):
         in_x = border_x < border_y
-        next_cell = cell + torch.where(in_x, step_x, step_y)
+        next_cell = cell + torch.where(in_x, stride.step_x, stride.step_y)
         next_code = codes[next_cell]
         stopped = (next_code & maps.STOP_MASK) == maps.STOP
         if level_map.has_slabs:
-            stopped = stopped | meet_slab(code, border_x, border_y)[0]
-        border_x = torch.where(in_x & ~stopped, border_x + length_x, border_x)
-        border_y = torch.where(in_x | stopped, border_y, border_y + length_y)
+            stopped = stopped | _meet_slab(scene, stride, code, border_x, border_y)[0]
+        border_x = torch.where(in_x & ~stopped, border_x + stride.inverse_x.abs(), border_x)
+        border_y = torch.where(in_x | stopped, border_y, border_y + stride.inverse_y.abs())
         cell, code = (
             torch.where(stopped, cell, next_cell),
             torch.where(stopped, code, next_code),
         )
+    return Walk(cell, code, border_x, border_y)
 
+
+def end_walk(theme: Theme, level_map: LevelMap, scene: Scene, rays: Rays, walk: Walk) -> Hit:
+    """What stopped the columns."""
+    stride = _stride(theme, level_map, rays)
+    cell, code, border_x, border_y = walk
     in_x = border_x < border_y
     depth = torch.minimum(border_x, border_y)
-    hit = (codes[cell + torch.where(in_x, step_x, step_y)] & maps.KIND_MASK) == maps.WALL
+    beyond = level_map.code.view(-1)[cell + torch.where(in_x, stride.step_x, stride.step_y)]
+    hit = (beyond & maps.KIND_MASK) == maps.WALL
     slab = torch.zeros_like(hit)
     if level_map.has_slabs:
-        slab, slab_depth, slab_in_x = meet_slab(code, border_x, border_y)
+        slab, slab_depth, slab_in_x = _meet_slab(scene, stride, code, border_x, border_y)
         depth = torch.where(slab, slab_depth, depth)
         in_x = torch.where(slab, slab_in_x, in_x)
     depth = torch.where(hit | slab, depth.clamp(min=1.0), lens.FAR)
-    side = torch.where(in_x, 2 - 2 * east, 3 - 2 * north)  # EAST or WEST, NORTH or SOUTH
+    # EAST or WEST, NORTH or SOUTH
+    side = torch.where(in_x, 2 - 2 * stride.east, 3 - 2 * stride.north)
     return Hit(depth, cell, code, side, in_x, slab)
+
+
+def _stride(theme: Theme, level_map: LevelMap, rays: Rays) -> Stride:
+    width = level_map.code.shape[2]
+    inverse_x = inverse(rays.dx * (1 / theme.cell[0]))
+    inverse_y = inverse(rays.dy * (1 / theme.cell[1]))
+    east, north = (inverse_x > 0).to(torch.int32), (inverse_y > 0).to(torch.int32)
+    return Stride(inverse_x, inverse_y, east, north, east * 2 - 1, (north * 2 - 1) * width)
+
+
+def _meet_slab(
+    scene: Scene, stride: Stride, code: Tensor, border_x: Tensor, border_y: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Whether the ray meets the cell's slab, how deep, and on a face met in x."""
+    along_x = (code & maps.KIND_MASK) == maps.DOOR_H
+    is_door = along_x | ((code & maps.KIND_MASK) == maps.DOOR_I)
+    is_open = (scene.open_doors[:, None] >> (code >> maps.DOOR_SHIFT & maps.DOOR_MASK)) & 1
+    begin = torch.where(is_open == 1, effects.SLAB_OPEN_EDGE, 0.0)
+    low, high = effects.SLAB_LOW, effects.SLAB_HIGH
+    low_x, high_x = torch.where(along_x, begin, low), torch.where(along_x, 1.0, high)
+    low_y, high_y = torch.where(along_x, low, begin), torch.where(along_x, high, 1.0)
+    x_a = border_x + (low_x - stride.east) * stride.inverse_x
+    x_b = border_x + (high_x - stride.east) * stride.inverse_x
+    y_a = border_y + (low_y - stride.north) * stride.inverse_y
+    y_b = border_y + (high_y - stride.north) * stride.inverse_y
+    enter_x, enter_y = torch.minimum(x_a, x_b), torch.minimum(y_a, y_b)
+    enter = torch.maximum(enter_x, enter_y)
+    leave = torch.minimum(torch.maximum(x_a, x_b), torch.maximum(y_a, y_b))
+    return is_door & (enter < leave) & (enter > 0), enter, enter_x > enter_y
 
 
 def dress(

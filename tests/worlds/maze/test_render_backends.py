@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import Tensor
+from torch._dynamo.utils import counters
 
 from episodic_curiosity.worlds.maze import render, render_torch, walk_torch
 from episodic_curiosity.worlds.maze.level_map import make_level_map
@@ -45,22 +46,21 @@ def test_without_billboards_and_shots() -> None:
     assert torch.equal(by_numba, draw_with_torch(scenes, 31, 43))
 
 
-def test_what_a_gpu_compiles_draws_the_same() -> None:
+@pytest.mark.parametrize("kind", ["sparse", "doors"])
+def test_what_a_gpu_compiles_draws_the_same_and_compiles_once(kind: str) -> None:
     # The tracer runs as on a GPU: one graph, no synchronisation; only the kernels are eager.
-    scenes = random_scenes("doors", 2)
-    fixed = (
-        scenes.theme,
-        make_level_map(scenes.theme, scenes.stage),
-        textures(),
-        walk_torch.make_camera(8, 9, "cpu"),
-        scenes.scene,
-    )
-    compiled = [
-        torch.compile(function, backend="eager", fullgraph=True, dynamic=False)
-        for function in (render_torch.find_columns, render_torch.fill)
-    ]
-    columns = render_torch.name_columns(compiled[0](*fixed))
-    assert torch.equal(compiled[1](*fixed, columns), draw_with_torch(scenes, 8, 9))
+    seen = {}
+    for count in (2, 5, 3):  # frames, and levels with them
+        scenes = random_scenes(kind, count, num_levels=10 + count)
+        level_map = make_level_map(scenes.theme, scenes.stage)
+        parts = render.compiled_parts(scenes.theme, level_map.has_slabs, backend="eager")
+        camera = walk_torch.make_camera(8, 9, "cpu")
+        drawn = render_torch.render(
+            scenes.theme, level_map, textures(), camera, scenes.scene, parts=parts
+        )
+        assert torch.equal(drawn, draw_with_torch(scenes, 8, 9))
+        seen[count] = counters["stats"]["unique_graphs"]
+    assert seen[2] == seen[5] == seen[3]
 
 
 def test_without_numba_the_torch_renderer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
