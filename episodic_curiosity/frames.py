@@ -3,6 +3,7 @@
 Shapes: B frames of C channels and h x w pixels.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+from episodic_curiosity.compiling import compile_varying
 
 BLOCK = 4  # pixels on a side
 LARGE = 64  # pixels on a side from which a CPU gains by bfloat16: smaller ones it slows down
@@ -38,6 +41,22 @@ def to_blocks(frames: Tensor, padding: int = 0) -> Tensor:
     blocks = whole.reshape(count, channels, rows, BLOCK, columns, BLOCK)
     blocks = blocks.permute(0, 2, 4, 1, 3, 5)  # (B, h / 4, w / 4, C, 4, 4)
     return blocks.reshape(count, rows, columns, -1).permute(0, 3, 1, 2)
+
+
+def blocks_to_input(frames: Tensor, dtype: torch.dtype, padding: int = 0) -> Tensor:
+    """Blocks of pixels as numbers; on a GPU by one compiled kernel."""
+    work = _compiled() if frames.is_cuda else _blocks_to_input
+    inputs: Tensor = work(frames, dtype, padding)
+    return inputs
+
+
+def _blocks_to_input(frames: Tensor, dtype: torch.dtype, padding: int) -> Tensor:
+    return to_input(to_blocks(frames, padding), dtype)
+
+
+@cache
+def _compiled() -> Callable[..., Tensor]:
+    return compile_varying(_blocks_to_input)
 
 
 def computing_in(device: torch.device, frame_shape: tuple[int, ...]) -> torch.dtype:

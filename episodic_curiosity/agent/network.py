@@ -17,7 +17,14 @@ from torch.distributions import Categorical, Independent, Normal
 
 from episodic_curiosity import saving
 from episodic_curiosity.checks import check_at_least, check_views
-from episodic_curiosity.frames import BLOCK, autocast, computing_in, to_blocks, to_input
+from episodic_curiosity.frames import (
+    BLOCK,
+    autocast,
+    blocks_to_input,
+    computing_in,
+    to_blocks,
+    to_input,
+)
 from episodic_curiosity.randomness import random_unit
 
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
@@ -152,8 +159,9 @@ class Agent(nn.Module):
             features: Tensor = self.body(to_input(observation))
             return features
         dtype = computing_in(self.device, self.config.observation_shape)
+        inputs = blocks_to_input(observation, dtype)
         with autocast(self.device, dtype):
-            features = self.body(to_input(to_blocks(observation), dtype))
+            features = self.body(inputs)
         return features.float()
 
     def save(self, folder: str | Path) -> None:

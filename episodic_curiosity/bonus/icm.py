@@ -5,8 +5,9 @@ A numbers that describe an action, D = 288 features.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import torch
@@ -22,7 +23,8 @@ from episodic_curiosity.checks import (
     check_tensor,
     check_views,
 )
-from episodic_curiosity.frames import to_input
+from episodic_curiosity.compiling import compile_varying
+from episodic_curiosity.frames import autocast, computing_in, to_input
 from episodic_curiosity.rollout import Rollout
 from episodic_curiosity.worlds import Step, WorldSpec
 
@@ -93,8 +95,8 @@ class ICM(nn.Module):
             raise ValueError("ICM learns from pairs, got a minibatch without next_observation")
         # One after the other: on a CPU a fifth faster than 512 pairs at once, whose activations
         # are above the 32 MB that the C library gives back, to be faulted in again.
-        now = self.features(shrunk(batch.observation))  # (B, D)
-        after = self.features(shrunk(batch.next_observation))
+        now = self._see(shrunk(batch.observation))  # (B, D)
+        after = self._see(shrunk(batch.next_observation))
         forward = self._forward_error(now, after, batch.action)
         inverse = self._inverse_error(now, after, batch.action)
         share = batch.connected / batch.connected.sum().clamp(min=1)  # (B,)
@@ -108,8 +110,18 @@ class ICM(nn.Module):
 
     def surprise(self, previous: Tensor, current: Tensor, action: Tensor) -> Tensor:
         """How far (B,) the forward model was off, of shrunk observations."""
-        now, after = self.features(torch.cat([previous, current])).chunk(2)  # (B, D) each
+        now, after = self._see(torch.cat([previous, current])).chunk(2)  # (B, D) each
         return self._forward_error(now, after, action)
+
+    def _see(self, observation: Tensor) -> Tensor:
+        """The features (B, D) of shrunk observations."""
+        if observation.dim() == 2:
+            features: Tensor = self.features(observation)
+            return features
+        device = observation.device
+        with autocast(device, computing_in(device, (SIDE, SIDE))):
+            features = self.features(observation)
+        return features.float()
 
     def _forward_error(self, now: Tensor, after: Tensor, action: Tensor) -> Tensor:
         inputs = torch.cat([now, self._described(action)], dim=1)
@@ -209,10 +221,23 @@ class ICMBonus:
 
 def shrunk(observation: Tensor) -> Tensor:
     """Frames become 42 x 42, each pixel the mean of its area, in [0, 1]; vectors stay."""
+    if observation.is_cuda and observation.dim() == 4:
+        smaller: Tensor = _compiled()(observation)
+        return smaller
+    return _shrunk(observation)
+
+
+def _shrunk(observation: Tensor) -> Tensor:
     inputs = to_input(observation)
     if inputs.dim() == 2 or inputs.shape[2:] == (SIDE, SIDE):
         return inputs
     return adaptive_avg_pool2d(inputs, SIDE)
+
+
+@cache
+def _compiled() -> Callable[..., Tensor]:
+    """One kernel that reads each frame once."""
+    return compile_varying(_shrunk)
 
 
 def _features(observation_shape: tuple[int, ...]) -> nn.Sequential:

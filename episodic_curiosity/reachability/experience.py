@@ -14,7 +14,11 @@ from episodic_curiosity.checks import to_tensor
 
 
 class Experience(Protocol):
-    """Trajectories of N environments, from which any observation can be had again."""
+    """Trajectories of N environments, from which any observation can be had again.
+
+    One with a true `can_capture` gives views without waiting for its GPU: fitting to it is a
+    CUDA graph then.
+    """
 
     @property
     def first(self) -> Tensor:
@@ -52,6 +56,10 @@ class Window(NamedTuple):
     whole: Experience
     start: int
     stop: int
+
+    @property
+    def can_capture(self) -> bool:
+        return getattr(self.whole, "can_capture", False)
 
     @property
     def first(self) -> Tensor:

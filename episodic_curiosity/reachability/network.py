@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from episodic_curiosity import saving
 from episodic_curiosity.checks import check_at_least, check_choice, check_views
-from episodic_curiosity.frames import autocast, computing_in, to_blocks, to_input
+from episodic_curiosity.frames import autocast, blocks_to_input, computing_in, to_input
 from episodic_curiosity.reachability.comparators import COMPARATORS
 from episodic_curiosity.reachability.embedders import EMBEDDERS, FRAME_SIDE, SMALL_PADDING
 
@@ -169,9 +169,10 @@ class RNetwork(nn.Module):
             return [branch(inputs) for branch in branches]
         dtype = computing_in(self.device, self.config.view_shape)
         if self.config.embedder == "small":
-            view = to_blocks(view, SMALL_PADDING)
-        with autocast(self.device, dtype):
+            inputs = blocks_to_input(view, dtype, SMALL_PADDING)
+        else:
             inputs = to_input(view, dtype)
+        with autocast(self.device, dtype):
             return [branch(inputs).float() for branch in branches]
 
     def _check_ready(self) -> None:

@@ -137,9 +137,12 @@ class SnapshotReplay(_Ring):
         snapshot_bytes: int,
         redraw: Callable[[Tensor], Tensor],
         device: torch.device,
+        *,
+        can_capture: bool = False,
     ) -> None:
         """`redraw` makes (B, ...) observations of (B, bytes) snapshots: `World.redraw`."""
         super().__init__(num_steps, num_envs, (snapshot_bytes,), torch.uint8, device)
+        self.can_capture = can_capture
         self._redraw = redraw
 
     @classmethod
@@ -147,7 +150,14 @@ class SnapshotReplay(_Ring):
         """Room for a world whose spec says that it can redraw; it must stay open."""
         spec = world.spec
         redraw = cast(RedrawableWorld, world).redraw
-        return cls(num_steps, spec.num_envs, spec.snapshot_bytes, redraw, spec.device)
+        return cls(
+            num_steps,
+            spec.num_envs,
+            spec.snapshot_bytes,
+            redraw,
+            spec.device,
+            can_capture=spec.can_capture,
+        )
 
     def views(self, time: Tensor, env: Tensor) -> Tensor:
         return self._redraw(self.rows(time, env))

@@ -11,6 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
+from episodic_curiosity.capture import Captured
 from episodic_curiosity.checks import check_at_least, check_number, check_type, check_views
 from episodic_curiosity.reachability.bar import progress_bar
 from episodic_curiosity.reachability.experience import Experience, Window
@@ -108,42 +109,72 @@ def fit(
         experience, held_out = _split(experience, config)
     held_out_pairs = _balanced_pairs(held_out, config, seed)
     batches = _batches(experience, config, seed)
-    optimiser = _adam(r_network, config)
     num_iterations = config.num_iterations(experience.first.numel())
     num_recent = max(1, num_iterations // 10)
-    recent = torch.zeros(2, device=r_network.device)  # loss and share of correct answers
+    descent = _Descent(r_network, experience, config)
     before = {name: tensor.clone() for name, tensor in r_network.state_dict().items()}
 
     r_network.train()
     try:
         with progress_bar("fitting the R-network", num_iterations, progress) as advance:
             for iteration in range(num_iterations):
-                first, second, reachable = _observations(
-                    experience, next(batches), r_network.device
-                )
-                logits = r_network(first, second)
-                loss = functional.binary_cross_entropy_with_logits(logits, reachable)
-                optimiser.zero_grad()
-                loss.backward()
-                optimiser.step()
-                if iteration >= num_iterations - num_recent:
-                    recent += torch.stack([loss.detach(), _share_correct(logits, reachable)])
+                if iteration == num_iterations - num_recent:
+                    descent.sums.zero_()
+                descent.learn(next(batches))
                 if iteration % ITERATIONS_PER_CHECK == 0 or iteration == num_iterations - 1:
-                    _check_loss(loss, config)
+                    _check_loss(descent.loss, config)
                 advance()
     except FloatingPointError:
         r_network.load_state_dict(before)
         raise
     finally:
         r_network.eval()
+    loss, share_correct = (descent.sums / num_recent).tolist()
     r_network.fitted.fill_(True)
     r_network.held_out_accuracy.fill_(_accuracy(r_network, held_out, held_out_pairs))
     return FitReport(
-        accuracy=recent[1].item() / num_recent,
+        accuracy=share_correct,
         held_out_accuracy=r_network.held_out_accuracy.item(),
-        loss=recent[0].item() / num_recent,
+        loss=loss,
         iterations=num_iterations,
     )
+
+
+class _Descent:
+    """Steps of Adam on one batch of pairs after another; on a GPU each replays a CUDA graph."""
+
+    def __init__(self, r_network: RNetwork, experience: Experience, config: FitConfig) -> None:
+        device = r_network.device
+        self.loss = torch.zeros((), device=device)  # of the last batch
+        self.sums = torch.zeros(2, device=device)  # of losses and of shares told right
+        self._r_network, self._experience = r_network, experience
+        self._optimiser = _adam(r_network, config)
+        self._pairs: Pairs | None = None  # in the same places for every batch of a size
+        self._step = Captured(self._descend, captures=False)
+
+    def learn(self, pairs: Pairs) -> None:
+        """One step down the loss of these pairs; nothing is waited for."""
+        if self._pairs is None or len(self._pairs.reachable) != len(pairs.reachable):
+            self._pairs = Pairs(*(part.clone() for part in pairs))
+            on_gpu = self._r_network.device.type == "cuda"
+            captures = on_gpu and getattr(self._experience, "can_capture", False)
+            self._step = Captured(self._descend, captures=captures)
+        else:
+            for held, new in zip(self._pairs, pairs, strict=True):
+                held.copy_(new)
+        self._step()
+
+    def _descend(self) -> None:
+        assert self._pairs is not None
+        device = self._r_network.device
+        first, second, reachable = _observations(self._experience, self._pairs, device)
+        logits = self._r_network(first, second)
+        loss = functional.binary_cross_entropy_with_logits(logits, reachable)
+        self._optimiser.zero_grad()
+        loss.backward()
+        self._optimiser.step()
+        self.loss.copy_(loss.detach())
+        self.sums += torch.stack([self.loss, _share_correct(logits, reachable)])
 
 
 def _check_experience(name: str, experience: Experience, r_network: RNetwork) -> None:
@@ -267,4 +298,5 @@ def _adam(r_network: RNetwork, config: FitConfig) -> torch.optim.Adam:
         {"params": convolutions, "weight_decay": 2 * config.convolution_l2},
         {"params": others},
     ]
-    return torch.optim.Adam(groups, config.learning_rate, fused=True)
+    on_gpu = r_network.device.type == "cuda"
+    return torch.optim.Adam(groups, config.learning_rate, fused=True, capturable=on_gpu)
