@@ -96,6 +96,20 @@ class MazeConfig(WorldConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DMLabConfig(WorldConfig):
+    """The games of DeepMind Lab; sizes are height and width, None is the task's own."""
+
+    stagger: bool = False  # let the first episodes begin at any point of their clock
+    episode_steps: int | None = None  # the clock ends an episode after so many, at the latest
+    actions: str | None = None  # nine, no-fire or three, each also with +idle
+    frame_size: tuple[int, int] | None = None  # what Lab draws and the rest is made of
+    level_cache: Path | None = None  # a folder for compiled levels, to be shared by runs
+    redraw_starts: bool = False  # very-sparse without the authors' patch: from the layout
+    renderer: Literal["software", "hardware"] = "software"  # hardware: a GPU draws
+    pictures: Path | None = None  # a folder of images for a television
+
+
+@dataclass(frozen=True, kw_only=True)
 class ViZDoomConfig(WorldConfig):
     """The games of ViZDoom; sizes are height and width, None is the task's own."""
 
@@ -129,6 +143,7 @@ class GymnasiumConfig(WorldConfig):
 # What the worlds of a family can be told, where that is more than every world can.
 WORLDS: dict[str, type[WorldConfig]] = {
     "maze": MazeConfig,
+    "dmlab": DMLabConfig,
     "vizdoom": ViZDoomConfig,
     "ant": AntConfig,
     "gym": GymnasiumConfig,

@@ -1,5 +1,6 @@
 """What is installed here, and how fast the core runs on it."""
 
+import importlib.util
 import os
 import platform
 import time
@@ -10,6 +11,7 @@ import torch
 from episodic_curiosity import __version__
 from episodic_curiosity.curiosity import EpisodicCuriosity
 from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.worlds.dmlab.build import examine_build
 
 PACKAGES = (
     "torch",
@@ -22,8 +24,12 @@ PACKAGES = (
     "tensorboard",
     "vizdoom",
     "mujoco",
+    "ray",
+    "pillow",
+    "imageio-ffmpeg",
 )
 NUM_ENVS = 16
+LAB_STEPS = 200  # timed in DeepMind Lab, where it is installed
 
 
 def doctor() -> None:
@@ -31,6 +37,7 @@ def doctor() -> None:
     print(f"episodic-curiosity {__version__}, Python {platform.python_version()}")
     for package in PACKAGES:
         print(f"  {package:12} {_version(package)}")
+    print(f"  deepmind_lab {_lab()}")
     devices = ["cpu"]
     print(f"  cpu          {os.cpu_count()} cores, torch uses {torch.get_num_threads()}")
     for index in range(torch.cuda.device_count()):
@@ -47,6 +54,26 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
+
+
+def _lab() -> str:
+    """Which build of DeepMind Lab is here, what it can do and how fast it is."""
+    if importlib.util.find_spec("deepmind_lab") is None:
+        return "not installed: docs/dmlab.md; maze/... runs the same tasks without it"
+    try:
+        build = examine_build(LAB_STEPS)
+    except (ImportError, OSError) as error:
+        return str(error)
+    start = "very-sparse needs --world.redraw-starts"
+    if build.is_patched:
+        start = "with the authors' minGoalDistance"
+    elif not build.overrides_layouts:
+        start = "very-sparse cannot be played"
+    return (
+        f"{build.version} in {build.folder}, {start}; an episode begins in "
+        f"{build.seconds_to_begin:.1f} s, one environment takes "
+        f"{build.steps_per_second:,.0f} steps/s at 160 x 120"
+    )
 
 
 def _bonus_per_second(device: str) -> float:

@@ -5,6 +5,7 @@ has more digits than the tables.
 """
 
 import dataclasses
+import textwrap
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from episodic_curiosity.bonus.oracle import OracleConfig
 from episodic_curiosity.checks import check_choice
 from episodic_curiosity.config import BonusConfig
 from episodic_curiosity.worlds import FAMILIES
+from episodic_curiosity.worlds.dmlab.levels import DMLAB_30
 from episodic_curiosity.worlds.television import find_programme
 
 METHODS = {
@@ -49,7 +51,11 @@ TASKS = {
 OPEN = {
     "gym": "gym/<id>: any Gymnasium environment, such as gym/CartPole-v1",
     "vizdoom": "vizdoom/<path>: any scenario, a .cfg or a .wad file",
+    "dmlab": "dmlab/<level>: any level of DeepMind Lab, such as those of DMLab-30:\n"
+    + textwrap.fill(", ".join(DMLAB_30), width=96, initial_indent="  ", subsequent_indent="  "),
 }
+# Several tasks in one word, for those who fit an R-network to all of them.
+TASK_SETS = {"dmlab-30": tuple(f"dmlab/{level}" for level in DMLAB_30)}  # section S4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +186,16 @@ def check_task(task: str) -> None:
         raise ValueError(f"there is no task {task!r}; choose one of {', '.join(choices)}")
     if plus and family != "vizdoom":  # where the plus is part of a path
         find_programme(programme)
+
+
+def split_tasks(names: str) -> tuple[str, ...]:
+    """The tasks of a list such as "a,b,c", sets of them spelt out; raises as `check_task`."""
+    tasks: tuple[str, ...] = ()
+    for name in names.split(","):
+        tasks += TASK_SETS.get(name, (name,))
+    for task in tasks:
+        check_task(task)
+    return tasks
 
 
 def find_settings(task: str, method: str) -> Settings:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from episodic_curiosity import paper
 from episodic_curiosity.commands.reading import (
     EXAMPLE,
     PRESET,
@@ -22,7 +23,7 @@ class FitOptions:
     """What `curiosity fit` takes."""
 
     task: str | None = None  # whose random play it is fitted to
-    tasks: str | None = None  # or that of several alike: a,b,c
+    tasks: str | None = None  # or that of several alike: a,b,c, or all of dmlab-30
     out: Path  # the folder for the R-network
     preset: str = PRESET  # paper, gpu or cpu
     steps: int | None = None  # of random play, all environments together; None: the preset's
@@ -50,7 +51,7 @@ def read_fit(arguments: list[str]) -> tuple[Run, Path]:
     some = read_some(arguments)
     if (some.task is None) == (some.tasks is None) and not some.help:
         raise ValueError("say whose random play to fit to with --task or with --tasks")
-    task = some.task or (some.tasks or EXAMPLE).split(",")[0]
+    task = some.task or paper.split_tasks(some.tasks or EXAMPLE)[0]
     run = resolve(some, task, "ppo+ec")
     assert run.r_network is not None
     options = tyro.cli(

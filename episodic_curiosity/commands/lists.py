@@ -17,7 +17,7 @@ def tasks(arguments: list[str]) -> None:
     for family, line in paper.OPEN.items():
         if family in FAMILIES:
             print(line)
-    print(f"A maze with a television in it: maze/...+{', maze/...+'.join(PROGRAMMES)}")
+    print(f"A maze/... or dmlab/... with a television in it: maze/...+{', +'.join(PROGRAMMES)}")
 
 
 def methods(arguments: list[str]) -> None:

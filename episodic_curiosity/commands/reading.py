@@ -62,9 +62,7 @@ def with_r_network(some: argparse.Namespace, run: Run) -> Run:
     if some.r_network_from:
         r_network = dataclasses.replace(r_network, source=Path(some.r_network_from))
     if tasks:
-        names = tuple(tasks.split(","))
-        for name in names:
-            paper.check_task(name)
+        names = paper.split_tasks(tasks)
         if r_network.random_play is None:
             raise ValueError(f"{run.method} fits its R-network to its own play, not to {tasks}")
         play = dataclasses.replace(r_network.random_play, tasks=names)

@@ -99,7 +99,7 @@ class RedrawableWorld(World, Protocol):
         """The observations of any number of snapshots, `final_snapshot` among them."""
 
 
-FAMILIES = ("maze", "vizdoom", "gym", "ant")
+FAMILIES = ("maze", "dmlab", "vizdoom", "gym", "ant")
 
 
 def make_world(
@@ -128,18 +128,26 @@ def make_world(
         return ViZDoomWorld(
             scenario, num_envs=num_envs, seed=seed, device=device, split=split, **options
         )
+    if not plus and "pictures" in options:
+        raise ValueError(f"{task} has no television that could show pictures")
     if plus:
         from episodic_curiosity.worlds import television
 
         pictures = options.pop("pictures", None)
         if television.find_programme(programme).switched:
-            if family != "maze":
+            if family not in ("maze", "dmlab"):
                 raise ValueError(f"{programme} needs an idle action, which only mazes have")
             options["idle"] = True
         inner = make_world(
             name, num_envs=num_envs, seed=seed, device=device, split=split, **options
         )
         return television.Television(inner, programme, seed=seed, pictures=pictures)
+    if family == "dmlab":
+        from episodic_curiosity.worlds.dmlab.world import DMLabWorld
+
+        return DMLabWorld(
+            member, num_envs=num_envs, seed=seed, device=device, split=split, **options
+        )
     if family == "gym":
         from episodic_curiosity.worlds.gymnasium import GymnasiumWorld
 

@@ -154,6 +154,22 @@ class GymnasiumWorld:
             final_position=self._position(info.get("final_info", {}), ended),
         )
 
+    @property
+    def can_render(self) -> bool:
+        """Whether `picture` works where this is made with `render_mode="rgb_array"`."""
+        return "rgb_array" in self._env.metadata.get("render_modes", ())
+
+    def picture(self, env: int = 0) -> Array:
+        """(H, W, 3) bytes, what one environment renders."""
+        if self._env.render_mode != "rgb_array":
+            raise ValueError(f"{self.spec.task} was made without render_mode 'rgb_array'")
+        try:
+            pictures = self._env.render()
+        except gymnasium.error.DependencyNotInstalled as error:
+            raise ImportError(f"{self.spec.task} cannot be drawn: {error}") from error
+        assert pictures is not None
+        return np.asarray(pictures[env])
+
     def close(self) -> None:
         """Gives back processes and windows; harmless when called again."""
         if not self._closed:

@@ -6,7 +6,7 @@ Shapes: N environments of the whole world.
 """
 
 import contextlib
-import importlib.util
+import importlib
 import json
 import mmap
 import os
@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from math import prod
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -193,13 +194,15 @@ def _die_with(parent: int, folder: str) -> None:
 
 
 def _find(file: str, name: str) -> Any:
-    """The engine class of a file, which is not imported as part of a package."""
-    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, name)
+    """The engine class of a file.
+
+    Its folder becomes a package without our own above it, which would import torch: an engine
+    imports what is beside it by `from .name import ...`.
+    """
+    package = ModuleType("engines")
+    package.__path__ = [str(Path(file).parent)]
+    sys.modules["engines"] = package
+    return getattr(importlib.import_module(f"engines.{Path(file).stem}"), name)
 
 
 def _aligned(size: int) -> int:

@@ -154,6 +154,7 @@ class Workers:
                 self.board.reward[worker.rows] = 0.0
                 self.board.end[worker.rows] = End.BY_FAULT
                 return
+            self.board.seed[worker.rows] += 1  # what breaks its simulator is not tried for ever
         raise ChildProcessError(f"{worker} cannot be started: {failure}")
 
     def _report(self, worker: "_Worker", faulty: NDArray[np.bool_], failure: str) -> None:

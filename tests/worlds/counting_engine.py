@@ -13,15 +13,22 @@ FIELDS = {"count": ((2,), "int64"), "seed": ((), "uint32")}
 class CountingEngine:
     """Counts actions from 0 in every episode; each is worth its own number of points."""
 
-    def __init__(self, *, starts: bool = True, helper: bool = False) -> None:
-        """A `helper` is a process of its own, such as real simulators have."""
-        self._starts, self._has_helper = starts, helper
+    def __init__(
+        self, *, starts: bool = True, helper: bool = False, broken: int | None = None
+    ) -> None:
+        """A `helper` is a process of its own, such as real simulators have.
+
+        The episode of the seed `broken` cannot begin.
+        """
+        self._starts, self._has_helper, self._broken = starts, helper, broken
         self._helper: subprocess.Popen[bytes] | None = None
         self._count = self._seed = 0
 
     def begin(self, seed: int) -> None:
         if not self._starts:
             raise OSError("there is no map\nof that name")
+        if seed == self._broken:
+            raise OSError("this map is broken")
         if self._has_helper and self._helper is None:
             self._helper = subprocess.Popen(["sleep", "1000"])
         self._count, self._seed = 0, seed

@@ -5,6 +5,7 @@ import pytest
 from episodic_curiosity.worlds import World, make_world
 from episodic_curiosity.worlds.maze.tasks import TASKS
 from tests.worlds.conformance import NUM_ENVS, WorldConformance
+from tests.worlds.dmlab.builds import install
 
 TELEVISIONS = ("sparse+image-action-3", "sparse+noise", "dense-2+noise-action")
 
@@ -23,5 +24,26 @@ class TestMaze(WorldConformance):
             num_levels=1 if self.task == "dense-2" else 20,
             observation_size=(24, 20),
             view_size=(18, 24),
+            episode_steps=7,
+        )
+
+
+@pytest.mark.parametrize("task", ["sparse", "no-reward+noise-action"], scope="class")
+class TestDMLab(WorldConformance):
+    """Over the stand-in for DeepMind Lab, whose workers are processes all the same."""
+
+    @pytest.fixture(autouse=True)
+    def _task(self, task: str, monkeypatch, tmp_path):
+        self.task = task
+        install(monkeypatch, tmp_path)
+
+    def make(self, num_envs: int = NUM_ENVS, seed: int = 7) -> World:
+        return make_world(
+            f"dmlab/{self.task}",
+            num_envs=num_envs,
+            seed=seed,
+            observation_size=(24, 20),
+            view_size=(18, 24),
+            frame_size=(24, 32),
             episode_steps=7,
         )

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import closing
 from copy import copy
 from typing import Any, ClassVar
 
@@ -333,3 +334,19 @@ def test_without_gymnasium_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "episodic_curiosity.worlds.gymnasium")
     with pytest.raises(ImportError, match="pip install gymnasium"):
         make_world("gym/CartPole-v1", num_envs=1, seed=0)
+
+
+def test_pictures_are_what_is_rendered():
+    pytest.importorskip("pygame")
+    options = {"num_envs": 2, "seed": 0}
+    with closing(make_world("gym/CartPole-v1", render_mode="rgb_array", **options)) as world:
+        assert world.can_render
+        world.reset()
+        one, two = world.picture(), world.picture(1)
+        assert (one.shape, one.dtype) == ((400, 600, 3), np.uint8)
+        assert not np.array_equal(one, two)
+    with (
+        closing(make_world("gym/CartPole-v1", **options)) as world,
+        pytest.raises(ValueError, match="made without render_mode 'rgb_array'"),
+    ):
+        world.picture()

@@ -176,6 +176,17 @@ def test_failing_at_every_step_is_no_accident(make):
         workers.step()
 
 
+def test_an_episode_that_cannot_begin_is_passed_over(make, caplog):
+    workers = make(broken=60)
+    begin(workers)
+    workers.board.seed[:] = [30, 40, 50, 60, 70]
+    ends = step(workers, *[END] * 5)
+    assert ends == [End.BY_TASK, End.BY_TASK, *[End.BY_FAULT] * 3]
+    assert workers.board.present["seed"].tolist() == [30, 40, 51, 61, 71]
+    assert "saying 'OSError: this map is broken'" in caplog.text
+    assert step(workers, *[COUNT] * 5) == GOES_ON
+
+
 def test_what_cannot_start_says_why(make):
     workers = make(num_envs=1, starts=False)
     with pytest.raises(

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from episodic_curiosity.worlds.maze import snapshot
 from episodic_curiosity.compiling import compile_varying, mark_varying
+from episodic_curiosity.worlds.maze import snapshot
 from episodic_curiosity.worlds.maze.rules import Outcome, Rules
 from episodic_curiosity.worlds.maze.state import MazeState, scene_of
 from episodic_curiosity.worlds.maze.tasks import MazeTask

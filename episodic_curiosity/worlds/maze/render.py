@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from episodic_curiosity.compiling import compile_varying
 from episodic_curiosity.worlds.maze import render_torch, walk_torch
 from episodic_curiosity.worlds.maze.camera import make_camera
-from episodic_curiosity.compiling import compile_varying
 from episodic_curiosity.worlds.maze.level_map import make_level_map
 from episodic_curiosity.worlds.maze.render_torch import Parts
 from episodic_curiosity.worlds.maze.scene import Scene, Stage, Theme

@@ -58,6 +58,15 @@ def test_items_trajectory_memory_and_agent_are_drawn_in_place() -> None:
     assert middle(west, 125, 150) == [20, 20, 20]
 
 
+def test_marks_can_be_drawn_larger_and_may_reach_over_the_edge() -> None:
+    place = np.array([[150.0, 150.0]], np.float32)
+    small, large = (draw(trajectory=place, mark_size=size) for size in (1.0, 3.0))
+    assert middle(large, 165, 150) == [40, 60, 200] != middle(small, 165, 150)
+    beyond = np.array([[-5.0, 150.0], [900.0, 150.0]], np.float32)
+    assert not np.array_equal(draw(trajectory=beyond, mark_size=3.0), draw())
+    assert np.array_equal(draw(trajectory=beyond[1:]), draw())
+
+
 def test_too_small_a_drawing_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 4"):
         draw_overhead(Theme(), Level(CELLS, DOORS), pixels_per_cell=3)

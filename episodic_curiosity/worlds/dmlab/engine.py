@@ -1,0 +1,94 @@
+"""One game of DeepMind Lab as a worker plays it, as worlds/worker.py says."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .far_starts import with_far_starts
+from .level_cache import LevelCache
+from .loading import load_lab
+
+VIEW = "DEBUG.CAMERA.PLAYER_VIEW_NO_RETICLE"  # (3, h, w), without head-up display
+POSITION, ROTATION = "DEBUG.POS.TRANS", "DEBUG.POS.ROT"  # x, y, z; pitch, yaw, roll
+REMAINING = "FRAMES_REMAINING_AT_60"  # on the level's own clock
+LAYOUT = "DEBUG.MAZE.LAYOUT"  # empty where a level is no maze
+OBSERVATIONS = [VIEW, POSITION, ROTATION, REMAINING, LAYOUT]
+LARGEST_SEED = 2**31 - 1
+
+
+class LabEngine:
+    """A `deepmind_lab.Lab`, which is never asked for an observation once it has ended.
+
+    A respawn at a goal is part of the episode: there Lab's frame number falls, the place
+    changes, and nothing else has to be done.
+    """
+
+    def __init__(
+        self,
+        *,
+        level: str,
+        settings: dict[str, str],
+        actions: list[list[int]],
+        repeat: int,
+        reward_scale: float,
+        far_starts: int,
+        level_cache: str | None,
+        renderer: str,
+    ) -> None:
+        """`settings` decide the size of a frame, among others: Lab takes nothing but strings.
+
+        With `far_starts`, layouts are changed so that no start is nearer to its goal.
+        """
+        self._level, self._settings, self._renderer = level, settings, renderer
+        self._actions = [np.array(action, np.intc) for action in actions]
+        self._repeat, self._reward_scale = repeat, reward_scale
+        self._far_starts = far_starts
+        self._cache = None if level_cache is None else LevelCache(Path(level_cache))
+        self._lab: Any = None
+
+    def begin(self, seed: int) -> None:
+        if self._lab is None:
+            self._lab = load_lab().Lab(
+                self._level,
+                OBSERVATIONS,
+                config=self._settings,
+                renderer=self._renderer,
+                level_cache=self._cache,
+                temp_folder=os.getcwd(),
+            )
+        seed &= LARGEST_SEED
+        if self._far_starts:
+            self._override_layout(seed)
+        self._lab.reset(seed=seed)
+
+    def act(self, action: int) -> tuple[float, bool]:
+        reward = self._lab.step(self._actions[action], num_steps=self._repeat)
+        return self._reward_scale * reward, not self._lab.is_running()
+
+    def observe(self, row: dict[str, NDArray[Any]]) -> None:
+        observed = self._lab.observations()
+        if observed[VIEW].shape != row["frame"].shape:
+            raise ValueError(f"frames are {observed[VIEW].shape}, not {row['frame'].shape}")
+        row["frame"][...] = observed[VIEW]
+        row["pose"][:3] = observed[POSITION]
+        row["pose"][3] = observed[ROTATION][1]
+        row["remaining"][...] = observed[REMAINING][0]
+        layout = observed[LAYOUT].encode()
+        row["layout"][: len(layout)] = np.frombuffer(layout, np.uint8)
+        row["layout"][len(layout) :] = 0
+
+    def close(self) -> None:
+        if self._lab is not None:
+            lab, self._lab = self._lab, None
+            lab.close()
+
+    def _override_layout(self, seed: int) -> None:
+        """Has the next episode played in the maze of a seed, with its far starts alone."""
+        layout = self._lab.read_property(f"func.entityLayer.{seed}")
+        variations = self._lab.read_property(f"func.variationsLayer.{seed}")
+        far = with_far_starts(layout, self._far_starts, seed)
+        self._lab.write_property("params.overrideEntityLayer", far)
+        self._lab.write_property("params.overrideVariationsLayer", variations)

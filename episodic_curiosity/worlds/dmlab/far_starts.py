@@ -1,0 +1,58 @@
+"""Starts far from the goal, for builds of Lab that cannot be told a least distance.
+
+A layout of Lab's explore levels has many places `G`, of which an episode draws one for its
+goal, and many starts `P`. Here one goal is left of them, and the starts that are far from it:
+Lab, told to play this layout, has nothing else to draw, neither at first nor after a goal.
+"""
+
+import random
+from collections.abc import Sequence
+
+WALL, START, GOAL, FLOOR = "*PG "
+Cell = tuple[int, int]  # row, column
+
+
+def with_far_starts(layout: str, distance: int, seed: int) -> str:
+    """The layout with a goal that the seed draws and starts at least so many cells from it."""
+    rows = layout.splitlines()
+    goals = [cell for cell in _cells(rows) if _at(rows, cell) == GOAL]
+    random.Random(seed).shuffle(goals)
+    for goal in goals:
+        lengths = path_lengths(rows, goal)
+        far = {cell for cell, length in lengths.items() if length >= distance}
+        if any(_at(rows, cell) == START for cell in far):
+            return _rewritten(rows, goal, far)
+    raise ValueError(f"no goal of this layout has a start {distance} cells away")
+
+
+def path_lengths(rows: Sequence[str], goal: Cell) -> dict[Cell, int]:
+    """Steps from the goal to every cell that can be reached, doors taken for open."""
+    lengths = {goal: 0}
+    reached = [goal]
+    for row, column in reached:  # grows on the way: nearer cells come first
+        for down, right in ((-1, 0), (1, 0), (0, -1), (0, 1)):
+            cell = (row + down, column + right)
+            if cell not in lengths and _at(rows, cell) != WALL:
+                lengths[cell] = lengths[row, column] + 1
+                reached.append(cell)
+    return lengths
+
+
+def _rewritten(rows: Sequence[str], goal: Cell, far: set[Cell]) -> str:
+    """The layout with floor in place of all other goals, and of starts that are not far."""
+    lines = [list(row) for row in rows]
+    for cell in _cells(rows):
+        is_start, is_goal = _at(rows, cell) == START, _at(rows, cell) == GOAL
+        if (is_start and cell not in far) or (is_goal and cell != goal):
+            lines[cell[0]][cell[1]] = FLOOR
+    return "".join("".join(line) + "\n" for line in lines)
+
+
+def _cells(rows: Sequence[str]) -> list[Cell]:
+    return [(row, column) for row, line in enumerate(rows) for column in range(len(line))]
+
+
+def _at(rows: Sequence[str], cell: Cell) -> str:
+    row, column = cell
+    inside = 0 <= row < len(rows) and 0 <= column < len(rows[row])
+    return rows[row][column] if inside else WALL

@@ -1,0 +1,147 @@
+"""What is played: the paper's tasks by the names of our mazes, or any level by Lab's own."""
+
+import dataclasses
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from episodic_curiosity.worlds import Split
+from episodic_curiosity.worlds.maze.tasks import TASKS
+
+FRAMES_PER_SECOND = 60
+REPEAT = 4  # frames of a step
+LONGEST = 300  # seconds; no level of DMLab-30 takes more
+FOLDER = "contributed/dmlab30/"
+MIN_GOAL_DISTANCE = "minGoalDistance"  # of the authors' patch
+
+# What the seeds of a split are mixed with, so that no two have a level in common: the authors'.
+MIXER_SEEDS: dict[Split, int] = {
+    "r-network": 0,
+    "train": 0x3D23BE66,
+    "validation": 0x2B79ED94,
+    "test": 0x600D5EED,
+}
+
+DMLAB_30 = (
+    "rooms_collect_good_objects_train",
+    "rooms_exploit_deferred_effects_train",
+    "rooms_select_nonmatching_object",
+    "rooms_watermaze",
+    "rooms_keys_doors_puzzle",
+    "language_select_described_object",
+    "language_select_located_object",
+    "language_execute_random_task",
+    "language_answer_quantitative_question",
+    "lasertag_one_opponent_small",
+    "lasertag_three_opponents_small",
+    "lasertag_one_opponent_large",
+    "lasertag_three_opponents_large",
+    "natlab_fixed_large_map",
+    "natlab_varying_map_regrowth",
+    "natlab_varying_map_randomized",
+    "skymaze_irreversible_path_hard",
+    "skymaze_irreversible_path_varied",
+    "psychlab_arbitrary_visuomotor_mapping",
+    "psychlab_continuous_recognition",
+    "psychlab_sequential_comparison",
+    "psychlab_visual_search",
+    "explore_object_locations_small",
+    "explore_object_locations_large",
+    "explore_obstructed_goals_small",
+    "explore_obstructed_goals_large",
+    "explore_goal_locations_small",
+    "explore_goal_locations_large",
+    "explore_object_rewards_few",
+    "explore_object_rewards_many",
+)
+# Two of them have a script of their own to be tested with, which has to be asked for.
+HELD_OUT = ("rooms_collect_good_objects_test", "rooms_exploit_deferred_effects_test")
+
+_PAPER = {
+    "sparse": "explore_goal_locations_large",
+    "very-sparse": "explore_goal_locations_large",
+    "sparse-doors": "explore_obstructed_goals_large",
+    "no-reward": "explore_goal_locations_large",
+    "no-reward-no-fire": "explore_goal_locations_large",
+    "dense-1": "rooms_keys_doors_puzzle",
+    "dense-2": "rooms_collect_good_objects_train",
+}
+_SECONDS = {
+    "explore_goal_locations_large": 120,
+    "explore_goal_locations_small": 90,
+    "explore_obstructed_goals_large": 120,
+    "explore_obstructed_goals_small": 90,
+    "rooms_keys_doors_puzzle": 60,
+    "rooms_collect_good_objects_train": 60,
+    "rooms_collect_good_objects_test": 60,
+}
+
+# By the names of our mazes: look right, look up, strafe right, forward, fire, jump, crouch.
+ACTIONS = {
+    "forward": (0, 0, 0, 1, 0, 0, 0),
+    "back": (0, 0, 0, -1, 0, 0, 0),
+    "strafe left": (0, 0, -1, 0, 0, 0, 0),
+    "strafe right": (0, 0, 1, 0, 0, 0, 0),
+    "look left": (-20, 0, 0, 0, 0, 0, 0),
+    "look right": (20, 0, 0, 0, 0, 0, 0),
+    "look left + forward": (-20, 0, 0, 1, 0, 0, 0),
+    "look right + forward": (20, 0, 0, 1, 0, 0, 0),
+    "fire": (0, 0, 0, 0, 1, 0, 0),
+    "idle": (0, 0, 0, 0, 0, 0, 0),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """One level and what a task makes of it."""
+
+    path: str  # as Lab finds it
+    episode_steps: int  # at most: the level has a clock of its own
+    actions: str = "nine"
+    reward_scale: float = 1.0
+    min_goal_distance: int = 0  # cells from a start to its goal
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def engine_options(
+        self,
+        settings: dict[str, str],
+        action_names: tuple[str, ...],
+        *,
+        far_starts: int = 0,
+        level_cache: str | Path | None = None,
+        renderer: str = "software",
+    ) -> dict[str, Any]:
+        """Arguments of engine.LabEngine."""
+        return {
+            "level": self.path,
+            "settings": self.settings | settings,
+            "actions": [ACTIONS[name] for name in action_names],
+            "repeat": REPEAT,
+            "reward_scale": self.reward_scale,
+            "far_starts": far_starts,
+            "level_cache": None if level_cache is None else os.path.abspath(level_cache),
+            "renderer": renderer,
+        }
+
+
+def find_level(task: str) -> Level:
+    """The level of one of the paper's tasks, of DMLab-30 by its name, or of any path."""
+    if not task:
+        raise ValueError(f"dmlab/... must be one of {', '.join(_PAPER)} or the name of a level")
+    name = _PAPER.get(task, task)
+    is_ours = name in DMLAB_30 or name in HELD_OUT
+    level = Level(
+        path=FOLDER + name if is_ours else name,
+        episode_steps=_SECONDS.get(name, LONGEST) * FRAMES_PER_SECOND // REPEAT,
+        settings={"allowHoldOutLevels": "true"} if name in HELD_OUT else {},
+    )
+    if task not in _PAPER:
+        return level
+    maze = TASKS[task]
+    return dataclasses.replace(
+        level,
+        actions=maze.actions,
+        reward_scale=maze.reward_scale,
+        min_goal_distance=maze.min_goal_distance,
+    )

@@ -1,0 +1,33 @@
+"""The module `deepmind_lab`, also where its own way of loading itself no longer works."""
+
+import importlib
+import importlib.util
+import sys
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from types import ModuleType
+
+# Its package imports these only to find and load the library that lies beside it.
+GONE = ("imp", "pkg_resources")  # from Python 3.12 on, or without setuptools
+
+
+def load_lab(name: str = "deepmind_lab") -> ModuleType:
+    """Imports the module; where its `__init__` needs what is gone, loads its library."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if missing.name not in GONE:
+            raise
+    package = importlib.util.find_spec(name)
+    assert package is not None
+    assert package.origin is not None
+    file = Path(package.origin).with_name(f"{name}.so")
+    spec = importlib.util.spec_from_file_location(
+        name, file, loader=ExtensionFileLoader(name, str(file))
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where the library looks for itself
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,92 @@
+"""Looks at the installed build of DeepMind Lab from inside a worker process.
+
+What Lab does to a process that loads it, and what happens to one that it ends, stays there.
+"""
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .engine import LabEngine
+from .loading import load_lab
+
+SIZE = {"width": "160", "height": "120"}
+LONGEST_ERROR = 1000  # characters
+
+
+class Probe:
+    """An engine whose only observation is a report, in JSON."""
+
+    def __init__(self, *, setting: str, timed: dict[str, Any], steps: int) -> None:
+        """Whether the level of an engine takes a setting; how long some steps of it take."""
+        self._level, self._setting = timed["level"], setting
+        self._timed, self._steps = timed, steps
+        self._report: dict[str, Any] = {}
+
+    def begin(self, seed: int) -> None:
+        try:
+            self._report = self._examine(seed)
+        except Exception as error:  # the report says what is wrong with the build
+            self._report = {"error": f"{type(error).__name__}: {error}"[:LONGEST_ERROR]}
+
+    def act(self, action: int) -> tuple[float, bool]:
+        raise NotImplementedError(f"a probe does not act, but was asked for action {action}")
+
+    def observe(self, row: dict[str, NDArray[Any]]) -> None:
+        written = json.dumps(self._report).encode()
+        row["report"][: len(written)] = np.frombuffer(written, np.uint8)
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+    def _examine(self, seed: int) -> dict[str, Any]:
+        module = load_lab()
+        lab = module.Lab(self._level, [], config=SIZE)
+        report = {
+            "version": module.version(),
+            "folder": module.runfiles_path(),
+            "overrides_layouts": _overrides_layouts(lab),
+        }
+        lab.close()
+        try:
+            module.Lab(self._level, [], config=SIZE | {self._setting: "10"}).close()
+        except RuntimeError:  # an unknown setting
+            report["is_patched"] = False
+        else:
+            report["is_patched"] = True
+        return report | (self._time(seed) if self._steps else {})
+
+    def _time(self, seed: int) -> dict[str, float]:
+        engine = LabEngine(**self._timed)
+        row: dict[str, NDArray[Any]] = {
+            "frame": np.zeros((3, 120, 160), np.uint8),
+            "pose": np.zeros(4, np.float32),
+            "remaining": np.zeros((), np.float32),
+            "layout": np.zeros(4096, np.uint8),
+        }
+        start = time.perf_counter()
+        engine.begin(seed)
+        engine.observe(row)
+        begun = time.perf_counter()
+        for _ in range(self._steps):
+            engine.act(0)
+            engine.observe(row)
+        ended = time.perf_counter()
+        engine.close()
+        speed = self._steps / (ended - begun)
+        return {"seconds_to_begin": begun - start, "steps_per_second": speed}
+
+
+def _overrides_layouts(lab: Any) -> bool:
+    """Whether layouts can be read for a seed, and others be played in their place."""
+    if not hasattr(lab, "read_property"):
+        return False
+    try:
+        lab.read_property("func.entityLayer.1")
+        lab.read_property("params.overrideEntityLayer")
+    except (KeyError, TypeError):
+        return False
+    return True

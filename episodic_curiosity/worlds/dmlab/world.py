@@ -1,0 +1,205 @@
+"""DMLabWorld: N games of DeepMind Lab behind the World protocol.
+
+Shapes: N environments.
+"""
+
+import dataclasses
+import logging
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from episodic_curiosity.checks import check_at_least, check_choice, check_size, usable_device
+from episodic_curiosity.worlds import SPLITS, Split, WorldSpec
+from episodic_curiosity.worlds.dmlab.area import AreaResize
+from episodic_curiosity.worlds.dmlab.build import check_installed, examine_build
+from episodic_curiosity.worlds.dmlab.levels import (
+    FRAMES_PER_SECOND,
+    MIN_GOAL_DISTANCE,
+    MIXER_SEEDS,
+    REPEAT,
+    find_level,
+)
+from episodic_curiosity.worlds.maze.overhead import Level as Plan
+from episodic_curiosity.worlds.maze.overhead import Picture, draw_overhead
+from episodic_curiosity.worlds.maze.tasks import ORACLE_CELL, TEXT_MAZE, find_actions
+from episodic_curiosity.worlds.maze.text import from_text
+from episodic_curiosity.worlds.worker import End, Fields
+from episodic_curiosity.worlds.worker_world import Array, WorkerWorld
+from episodic_curiosity.worlds.workers import Workers
+
+ENGINE = (Path(__file__).with_name("engine.py"), "LabEngine")
+FRAME_SIZE = (120, 160)  # the authors'
+LAYOUT_BYTES = 4096
+RENDERERS = ("software", "hardware")
+
+logger = logging.getLogger(__name__)
+
+
+class DMLabWorld(WorkerWorld):
+    """The paper's tasks or any other level, one process for each environment.
+
+    Policy and curiosity see the same frames, without reticle or head-up display.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        *,
+        num_envs: int,
+        seed: int,
+        device: torch.device | str = "cpu",
+        split: Split = "train",
+        observation_size: tuple[int, int] = (84, 84),
+        view_size: tuple[int, int] = FRAME_SIZE,
+        frame_size: tuple[int, int] = FRAME_SIZE,
+        episode_steps: int | None = None,
+        actions: str | None = None,
+        idle: bool = False,
+        stagger: bool = False,
+        level_cache: str | Path | None = None,
+        redraw_starts: bool = False,
+        renderer: Literal["software", "hardware"] = "software",
+        timeout: float = 300.0,
+    ) -> None:
+        """Sizes are (height, width): Lab draws `frame_size`, of which the others are made.
+
+        `actions` is a set of our mazes, `idle` adds one that does nothing. A folder for a
+        `level_cache` may be shared by any number of worlds. `redraw_starts` is for tasks with
+        a least distance from start to goal, on builds that lack it. `stagger` lets the first
+        episodes begin at any point of their clock; `timeout`, in seconds, has to be enough for
+        all levels to be compiled at once.
+        """
+        check_installed(task)
+        check_at_least("num_envs", num_envs, 1)
+        check_choice("split", split, SPLITS)
+        check_choice("renderer", renderer, RENDERERS)
+        observation_size = check_size("observation_size", observation_size)
+        view_size = check_size("view_size", view_size)
+        frame_size = _drawable(frame_size)
+        level = find_level(task)
+        if episode_steps is not None:
+            check_at_least("episode_steps", episode_steps, 1)
+            level = dataclasses.replace(level, episode_steps=episode_steps)
+        names = find_actions(actions or level.actions)
+        names = (*names, "idle") if idle and "idle" not in names else names
+        settings = {
+            "width": str(frame_size[1]),
+            "height": str(frame_size[0]),
+            "fps": str(FRAMES_PER_SECOND),
+            "mixerSeed": str(MIXER_SEEDS[split]),
+        }
+        far_starts = 0
+        if level.min_goal_distance:
+            if _needs_far_starts(task, redraw_starts):
+                far_starts = level.min_goal_distance
+            else:
+                settings[MIN_GOAL_DISTANCE] = str(level.min_goal_distance)
+        spec = WorldSpec(
+            task=f"dmlab/{task}",
+            num_envs=num_envs,
+            device=usable_device(device),
+            observation_shape=(3, *observation_size),
+            observation_dtype=torch.uint8,
+            view_shape=(3, *view_size),
+            view_dtype=torch.uint8,
+            num_actions=len(names),
+            action_names=names,
+            episode_steps=level.episode_steps,
+            has_position=True,
+            oracle_cell=ORACLE_CELL,
+        )
+        options = level.engine_options(
+            settings,
+            names,
+            far_starts=far_starts,
+            level_cache=level_cache,
+            renderer=renderer,
+        )
+        fields: Fields = {
+            "frame": ((3, *frame_size), "uint8"),
+            "pose": ((4,), "float32"),
+            "remaining": ((), "float32"),  # frames on the level's own clock
+            "layout": ((LAYOUT_BYTES,), "uint8"),
+        }
+        workers = Workers(
+            ENGINE,
+            options,
+            fields,
+            num_envs=num_envs,
+            num_workers=num_envs,
+            timeout=timeout,
+            pinned=False,
+        )
+        super().__init__(spec, workers, seed=seed, split=split, stagger=stagger)
+        self._resizes = {
+            size: AreaResize(frame_size, size, spec.device)
+            for size in {observation_size, view_size} - {frame_size}
+        }
+
+    def layout(self, env: int = 0) -> str:
+        """One environment's maze as text, north at the top; empty where a level has none."""
+        written: bytes = self._board.present["layout"][env].tobytes()
+        return written.rstrip(b"\0").decode()
+
+    def overhead(self, env: int = 0, **marks: Any) -> Picture:
+        """One environment's maze from above, (H, W, 3) bytes; marks as in draw_overhead.
+
+        Lab does not tell which doors are open, nor which `G` has the goal.
+        """
+        layout = self.layout(env)
+        if not layout:
+            raise ValueError(f"{self.spec.task} has no maze that could be drawn from above")
+        cells = from_text(re.sub(r"[^*HIPG\s]", " ", layout)).cells[0]
+        plan = Plan(cells, np.zeros_like(cells))
+        x, y, _, yaw = self._board.present["pose"][env].tolist()
+        return draw_overhead(TEXT_MAZE, plan, **{"agent": (x, y, yaw), **marks})
+
+    def _frames(self, frames: Array) -> tuple[Tensor, Tensor]:
+        drawn = self._to_device(frames)
+        sizes = {
+            size: self._resizes[size](drawn) if size in self._resizes else drawn
+            for size in {self.spec.observation_shape[1:], self.spec.view_shape[1:]}
+        }
+        return sizes[self.spec.observation_shape[1:]], sizes[self.spec.view_shape[1:]]
+
+    def _terminated(self, end: Array) -> Array:
+        """Ends by the task; a level that ends where its own clock does has run out of time."""
+        remaining = self._board.final["remaining"]  # before the last step
+        by_clock = (remaining > 0) & (remaining < REPEAT + 0.5)
+        by_task: Array = (end == End.BY_TASK) & ~by_clock
+        return by_task
+
+
+def _drawable(frame_size: tuple[int, int]) -> tuple[int, int]:
+    height, width = check_size("frame_size", frame_size)
+    if height % 4 or width % 4:
+        raise ValueError(
+            f"frame_size must be (height, width) in multiples of 4, got {frame_size!r}"
+        )
+    return height, width
+
+
+def _needs_far_starts(task: str, redraw_starts: bool) -> bool:
+    """Whether starts have to be drawn here; raises where a build cannot play the task so."""
+    build = examine_build()
+    if build.is_patched:
+        return False
+    lacks = f"this build of deepmind_lab lacks the authors' {MIN_GOAL_DISTANCE}"
+    if not build.overrides_layouts:
+        raise ValueError(
+            f"{lacks} and cannot play layouts of our own: build it with their patch, as "
+            f"docs/dmlab.md says, or play maze/{task}"
+        )
+    if not redraw_starts:
+        raise ValueError(
+            f"{lacks}, which dmlab/{task} needs: build it with their patch, as docs/dmlab.md "
+            "says, or have starts drawn from the layout with redraw_starts=True "
+            "(--world.redraw-starts)"
+        )
+    logger.warning("%s: starts are drawn from the layout instead", lacks)
+    return True

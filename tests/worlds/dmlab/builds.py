@@ -1,0 +1,28 @@
+"""Puts the stand-in for DeepMind Lab where this process and its workers find it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+STANDIN = Path(__file__).with_name("standin")
+
+
+class Builds:
+    """The build that is installed, as a test wants it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._told: dict[str, object] = {}
+
+    def tell(self, **wanted: object) -> None:
+        """Which builds are patched and have properties, and which seeds have faults."""
+        self._told |= wanted
+        self._file.write_text(json.dumps(self._told))
+
+
+def install(patch: pytest.MonkeyPatch, folder: Path) -> Builds:
+    file = folder / "standin.json"
+    patch.syspath_prepend(str(STANDIN))
+    patch.setenv("STANDIN_LAB", str(file))
+    return Builds(file)

@@ -1,0 +1,116 @@
+"""Whole runs over the stand-in: every method, faults on the way, one R-network for all."""
+
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+
+from episodic_curiosity import methods
+from episodic_curiosity import train as training
+from episodic_curiosity.commands.fit import read_fit
+from episodic_curiosity.commands.train import read_train
+from episodic_curiosity.config import Run
+from episodic_curiosity.evaluate import evaluate_run
+from episodic_curiosity.paper import TASK_SETS
+from episodic_curiosity.record import read_metrics
+from episodic_curiosity.worlds import make_world
+from tests.tiny_runs import METHODS, NUM_ENVS, tiny_run
+
+LEVELS = ("natlab_fixed_large_map", "rooms_keys_doors_puzzle", "psychlab_visual_search")
+
+
+def lab_run(method: str, task: str = "dmlab/sparse", num_updates: int = 4) -> Run:
+    run = tiny_run(method, task, num_updates=num_updates)
+    sizes = {"frame_size": (44, 60), "observation_size": (36, 36), "view_size": (36, 36)}
+    return replace(run, world=replace(run.world, episode_steps=15, **sizes))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains(build, method, tmp_path):  # noqa: ARG001
+    task = "dmlab/no-reward+image-action-3" if method == "ppo+oracle" else "dmlab/sparse"
+    run = lab_run(method, task)
+    training.train(run, tmp_path / "run", progress=False)
+    lines = read_metrics(tmp_path / "run")
+    assert lines[-1]["steps"] == run.steps
+    assert sum(line.get("episodes", 0) for line in lines) > 0
+    if method == "ppo+ec":
+        measured = evaluate_run(tmp_path / "run", episodes=4, device="cpu")
+        assert measured.length.tolist() == [15] * 4
+
+
+class Saboteur:
+    """Makes a world whose levels and workers suffer while it is played."""
+
+    def __init__(self, build) -> None:
+        self._build = build
+        self.num_steps = 0
+
+    def make(self, *task, **options):
+        self.world = make_world(*task, **options, timeout=3.0)
+        self._step, self.world.step = self.world.step, self.step
+        return self.world
+
+    def step(self, actions):
+        self.num_steps += 1
+        workers = self.world.workers
+        if self.num_steps == 3:
+            seeds = workers.board.seed & 0x7FFFFFFF
+            self._build.tell(faults={str(seeds[0]): "compile", str(seeds[1]): "crash"})
+        elif self.num_steps == 40:
+            os.kill(workers.pids[3], signal.SIGSTOP)
+        return self._step(actions)
+
+
+def test_a_training_of_ec_goes_on_whatever_happens(build, monkeypatch, tmp_path, caplog):
+    run = lab_run("ppo+ec", num_updates=6)
+    saboteur = Saboteur(build)
+    monkeypatch.setattr(training, "make_world", saboteur.make)
+    training.train(run, tmp_path / "run", progress=False)
+    assert saboteur.num_steps == 60
+    assert saboteur.world.workers.num_faults == 3
+    for said in ("q3map2 failed", "0 to 0: died", "1 to 1: died", "3 to 3: no answer in time"):
+        assert said in caplog.text
+    assert read_metrics(tmp_path / "run")[-1]["steps"] == run.steps
+
+
+def test_an_r_network_for_many_levels(build, monkeypatch, tmp_path):  # noqa: ARG001
+    """As supplement S4: fitted alike to several levels, used on another one."""
+    made = []
+
+    def make(*task, **options):
+        world = make_world(*task, **options)
+        reset = world.reset
+
+        def reset_alone(seed=None):
+            step = reset(seed)
+            assert sum(len(other.workers.pids) for other in made) == NUM_ENVS
+            return step
+
+        world.reset = reset_alone
+        made.append(world)
+        return world
+
+    run = lab_run("ppo+ec")
+    play = replace(run.r_network.random_play, tasks=tuple(f"dmlab/{name}" for name in LEVELS))
+    play = replace(play, steps=600)
+    with monkeypatch.context() as patch:
+        patch.setattr(methods, "make_world", make)
+        fitted = replace(run, r_network=replace(run.r_network, random_play=play))
+        training.fit(fitted, tmp_path / "net", progress=False)
+    assert [world.spec.task for world in made] == 2 * [f"dmlab/{name}" for name in LEVELS]
+    run = replace(run, r_network=replace(run.r_network, source=tmp_path / "net"))
+    training.train(run, tmp_path / "run", progress=False)
+    assert read_metrics(tmp_path / "run")[-1]["steps"] == run.num_updates * 40
+
+
+def test_all_of_dmlab_30_in_one_word():
+    asked = "--tasks dmlab-30 --preset paper --steps 10000000 --out net"
+    run, _ = read_fit(asked.split())
+    assert len(run.r_network.random_play.tasks) == 30
+    assert run.r_network.random_play.tasks == TASK_SETS["dmlab-30"]
+    assert run.random_play_steps == 10_000_000
+    assert run.world.view_size == (120, 160)
+    asked = "--task dmlab/sparse --method ppo+ec --r-network-tasks dmlab-30,dmlab/sparse"
+    tasks = read_train(asked.split()).run.r_network.random_play.tasks
+    assert len(tasks) == 31
