@@ -1,23 +1,33 @@
-"""Functions compiled once for any number of environments and of levels."""
+"""Functions compiled for a GPU once in a process, for any number of environments and levels."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from types import FunctionType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import conv2d
 
 # Long chains of small operations are worth one kernel; the indices are clamped already.
 OPTIONS: dict[str, Any] = {"max_fusion_size": 1000, "assert_indirect_indexing": False}
 
 
 def compile_varying(
-    function: Callable[..., Any], *, backend: str = "inductor", fixed: tuple[type, ...] = ()
+    function: Callable[..., Any],
+    *,
+    backend: str = "inductor",
+    fixed: tuple[type, ...] = (),
+    differentiable: bool = False,
 ) -> Callable[..., Any]:
     """Compiles a function whose tensors may have any length in their first dimension.
 
     That goes for tensors in (nested) tuples and lists too, but not for arguments of the `fixed`
-    types. What it returns may be plain tuples where the function makes named ones.
+    types. What it returns may be plain tuples where the function makes named ones. Unless it is
+    `differentiable` it runs without gradients, whoever calls: otherwise it would be compiled
+    twice.
     """
     # torch.compile counts recompilations per code object, and a process may play many tasks.
     own = FunctionType(function.__code__.replace(), function.__globals__)
@@ -30,7 +40,8 @@ def compile_varying(
         for argument in arguments:
             if not isinstance(argument, fixed):
                 mark_varying(argument)
-        return compiled(*arguments)
+        with torch.set_grad_enabled(differentiable and torch.is_grad_enabled()):
+            return compiled(*arguments)
 
     return call
 
@@ -42,3 +53,42 @@ def mark_varying(tensors: Any, dim: int = 0) -> None:
     elif isinstance(tensors, tuple | list):
         for part in tensors:
             mark_varying(part, dim)
+
+
+@contextmanager
+def warming_up(device: torch.device) -> Iterator[None]:
+    """Loads meanwhile what the first steps on a GPU would wait for: cuDNN and a compiler."""
+    thread = threading.Thread(target=_warm_up, args=(device,))
+    if device.type == "cuda":
+        thread.start()
+    try:
+        yield
+    finally:
+        if device.type == "cuda":
+            thread.join()
+
+
+def _warm_up(device: torch.device) -> None:
+    frames = torch.zeros(2, 8, 8, 8, dtype=torch.bfloat16, device=device)
+    compile_varying(_twice)(conv2d(frames, frames))
+
+
+def _twice(numbers: Tensor) -> Tensor:
+    return numbers + numbers
+
+
+def run(network: nn.Module, inputs: Tensor) -> Tensor:
+    """What a network makes of a batch; on a GPU compiled, once for all that are built alike."""
+    work = _compiled_for(repr(network)) if inputs.is_cuda else _run
+    outputs: Tensor = work(network, inputs)
+    return outputs
+
+
+@cache
+def _compiled_for(architecture: str) -> Callable[..., Any]:  # noqa: ARG001 - each its own
+    return compile_varying(_run, fixed=(nn.Module,), differentiable=True)
+
+
+def _run(network: nn.Module, inputs: Tensor) -> Tensor:
+    outputs: Tensor = network(inputs)
+    return outputs

@@ -231,9 +231,7 @@ class _Tally:
             length=length.astype(np.int64),
             coverage=None if self._cells is None else coverage.astype(np.int64),
             action_shares=dict(zip(names, shares, strict=True)),
-            trajectories=None
-            if self._places is None
-            else _trim(self._places),
+            trajectories=None if self._places is None else _trim(self._places),
         )
 
     def _follow(self, position: Tensor | None) -> None:

@@ -19,6 +19,7 @@ from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.bonus.icm import ICMBonus
 from episodic_curiosity.bonus.normalised import NormalisedBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus
+from episodic_curiosity.compiling import warming_up
 from episodic_curiosity.config import Run
 from episodic_curiosity.diagnosis import Diagnosis
 from episodic_curiosity.interruption import StopRequest, stop_request
@@ -53,7 +54,7 @@ def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True
             _learn(run, parts, record, display, stop)
 
 
-def fit(run: Run, folder: Path, *, progress: bool = True) -> None:
+def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
     """Fits an R-network to random play, for any run of a world with the same views."""
     if any((folder / name).exists() for name in ("r_network.json", "config.json")):
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
@@ -67,6 +68,7 @@ def fit(run: Run, folder: Path, *, progress: bool = True) -> None:
             f"{report.held_out_accuracy:.1%} of held-out pairs told right; use it with "
             f"curiosity train --r-network-from {folder}"
         )
+    return report
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Parts:
     @classmethod
     def make(cls, run: Run, world: World, folder: Path) -> Self:
         """Everything as it is before the first step."""
-        agent = _make_agent(run, world.spec)
+        agent = make_agent(run, world.spec)
         curiosity = make_bonus(run, world, folder)
         bonus = NormalisedBonus(curiosity, world.spec) if run.normalise_bonus else curiosity
         ppo = PPO(
@@ -225,16 +227,19 @@ def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:
 
 
 def _make_world(run: Run) -> World:
-    return make_world(
-        run.task,
-        num_envs=run.world.num_envs,
-        seed=run.seed,
-        device=find_device(run),
-        **run.world.options("train"),
-    )
+    device = find_device(run)
+    with warming_up(device):
+        return make_world(
+            run.task,
+            num_envs=run.world.num_envs,
+            seed=run.seed,
+            device=device,
+            **run.world.options("train"),
+        )
 
 
-def _make_agent(run: Run, spec: WorldSpec) -> Agent:
+def make_agent(run: Run, spec: WorldSpec) -> Agent:
+    """The run's agent before it has learnt anything."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(run.seed)
         agent = Agent(

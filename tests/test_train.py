@@ -236,7 +236,7 @@ def test_a_person_is_told(tmp_path, capsys):
 
 def test_ppo_learns_to_reach_the_goal_of_a_small_maze(tmp_path):
     """A hall with one goal, upon which an untrained agent comes now and then."""
-    run = resolve("maze/sparse", "ppo", "cpu", steps=30_000, seed=0)
+    run = resolve("maze/sparse", "ppo", "cpu", steps=45_000, seed=0)
     world = replace(
         run.world, observation_size=(36, 36), episode_steps=60, actions="three", layout=HALL
     )

@@ -49,6 +49,8 @@ class Collector:
         self._clock = torch.zeros((), dtype=torch.int64, device=device)  # steps ever played
         self._slot = torch.zeros(1, dtype=torch.int64, device=device)  # t
         self._rollout = self._room(num_steps)
+        # What the agent sees now; a copy: a slot of the rollout is slow to find on a GPU.
+        self._observation = self._rollout.observation[0].clone()
         self._view = None if self._rollout.view is None else self._rollout.view[0].clone()
         # What the last observations of episodes that the clock cut off can be had from.
         self._final_snapshot: Tensor | None = None  # (T, N, bytes), of worlds that give it
@@ -59,7 +61,7 @@ class Collector:
     def reset(self, seed: int | None = None) -> None:
         """Begins new episodes everywhere; a seed begins another series of them."""
         step = self.world.reset(seed)
-        self._rollout.observation[-1] = step.observation
+        self._observation.copy_(step.observation)
         self._rollout.first[-1] = step.first
         if self._view is not None:
             self._view.copy_(step.view)
@@ -70,13 +72,13 @@ class Collector:
     def collect(self) -> Rollout:
         """Plays T steps on; what is returned is valid until the next call."""
         rollout = self._rollout
-        rollout.observation[0] = rollout.observation[-1]
+        rollout.observation[0] = self._observation
         rollout.first[0] = rollout.first[-1]
         self._final_rows.clear()
         self._slot.zero_()
         for time in range(rollout.num_steps):
             self._play(time)
-        rollout.value[-1] = self.agent(rollout.observation[-1]).value
+        rollout.value[-1] = self.agent(self._observation).value
         if self._bootstrap:
             self._value_final_observations()
         return rollout
@@ -85,7 +87,7 @@ class Collector:
         """A copy of where play stands; the world's part only where it can be restored."""
         state: dict[str, Any] = {
             "clock": self._clock.clone(),
-            "observation": self._rollout.observation[-1].clone(),
+            "observation": self._observation.clone(),
             "first": self._rollout.first[-1].clone(),
             "tally": self.tally.state_dict(),
         }
@@ -104,7 +106,7 @@ class Collector:
             self.reset(int(random_bits(*self._seed, RESUMED, self._clock)))
             return
         cast(RestorableWorld, self.world).load_state(state["world"])
-        self._rollout.observation[-1] = state["observation"]
+        self._observation.copy_(state["observation"])
         self._rollout.first[-1] = state["first"]
         if self._view is not None:
             self._view.copy_(state["view"])
@@ -150,8 +152,7 @@ class Collector:
         if rollout.view is not None and self._view is not None:
             rollout.view.index_copy_(0, slot, self._view[None])
         draw = random_bits(*self._seed, STREAM, self._clock, self._env)
-        observation = rollout.observation.index_select(0, slot).squeeze(0)
-        decision = self.agent.decide(observation, draw)
+        decision = self.agent.decide(self._observation, draw)
         action = decision.action
         if not self.world.spec.num_actions:
             action = action.clamp(-1.0, 1.0)
@@ -173,6 +174,7 @@ class Collector:
         self._clock += 1
         slot += 1
         rollout.observation.index_copy_(0, slot, step.observation[None])
+        self._observation.copy_(step.observation)
         rollout.first.index_copy_(0, slot, step.first[None])
         if self._view is not None:
             self._view.copy_(step.view)

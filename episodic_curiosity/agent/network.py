@@ -5,7 +5,9 @@ action (continuous), H value heads.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -17,6 +19,7 @@ from torch.distributions import Categorical, Independent, Normal
 
 from episodic_curiosity import saving
 from episodic_curiosity.checks import check_at_least, check_views
+from episodic_curiosity.compiling import compile_varying, run
 from episodic_curiosity.frames import (
     BLOCK,
     autocast,
@@ -130,7 +133,8 @@ class Agent(nn.Module):
         policy, value = self(observation)
         action: Tensor
         if isinstance(policy, Categorical):
-            action = (policy.logits + _gumbel_noise(draw, self.entries)).argmax(dim=1)
+            choose = _compiled_choice() if draw.is_cuda else _choose
+            action = choose(policy.logits, draw, self.entries)
         else:
             action = policy.mean + policy.stddev * _normal_noise(draw, self.entries)
         return Decision(action, policy.log_prob(action), value)
@@ -161,7 +165,7 @@ class Agent(nn.Module):
         dtype = computing_in(self.device, self.config.observation_shape)
         inputs = blocks_to_input(observation, dtype)
         with autocast(self.device, dtype):
-            features = self.body(inputs)
+            features = run(self.body, inputs)
         return features.float()
 
     def save(self, folder: str | Path) -> None:
@@ -177,6 +181,17 @@ class Agent(nn.Module):
 def load(folder: str | Path, device: torch.device | str = "cpu") -> Agent:
     """The trained agent of a run's folder."""
     return Agent.load(folder, device)
+
+
+@cache
+def _compiled_choice() -> Callable[..., Tensor]:
+    """One kernel in place of the many small ones of a hash."""
+    return compile_varying(_choose)
+
+
+def _choose(logits: Tensor, draw: Tensor, entries: Tensor) -> Tensor:
+    """Samples (N,) actions: the largest of log-probability + Gumbel noise."""
+    return (logits + _gumbel_noise(draw, entries)).argmax(dim=1)
 
 
 def _gumbel_noise(draw: Tensor, entries: Tensor) -> Tensor:

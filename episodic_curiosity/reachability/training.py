@@ -178,12 +178,13 @@ class _Descent:
 
 
 def _check_experience(name: str, experience: Experience, r_network: RNetwork) -> None:
-    """Looks at one observation, so that a wrong shape is not found in mid-training."""
+    """Looks at an observation, so that a wrong shape is not found in mid-training."""
     if not (hasattr(experience, "first") and hasattr(experience, "views")):
         given = type(experience).__name__
         raise TypeError(f"{name} must be like Frames(views, first), got {given}")
-    here = torch.zeros(1, dtype=torch.int64, device=experience.first.device)
-    view = experience.views(here, here)
+    # Two of them: a batch of one is compiled by itself.
+    here = torch.zeros(2, dtype=torch.int64, device=experience.first.device)
+    view = experience.views(here, here)[:1]
     check_views(f"{name}'s observations", view, r_network.config.view_shape, view.device)
 
 

@@ -1,0 +1,194 @@
+"""A run of 20 million steps on one GPU: how long it takes, and what it spends that on.
+
+    python benchmarks/gpu.py [--updates 30] [--methods ppo ppo+ec ...] [--task maze/no-reward]
+
+Every piece is timed on a slice, after everything has been compiled, and scaled up to a whole
+run of the `gpu` preset: playing (the world, the policy and the bonus), PPO's update, and for
+the R-network its random play, its fit (EC) and its refits (ECO). "start" is what the first
+method waits for compilers, and each later one for what it alone needs. The last lines set
+PPO's update against ceilings measured in the same process.
+"""
+
+import argparse
+import dataclasses
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from episodic_curiosity.agent import Agent
+from episodic_curiosity.bonus.episodic import EpisodicBonus
+from episodic_curiosity.bonus.online import OnlineEpisodicBonus
+from episodic_curiosity.compiling import warming_up
+from episodic_curiosity.config import Run
+from episodic_curiosity.presets import resolve
+from episodic_curiosity.reachability.random_play import random_play
+from episodic_curiosity.reachability.training import FitConfig, fit
+from episodic_curiosity.train import Parts
+from episodic_curiosity.worlds import World, make_world
+
+STEPS = 20_000_000
+METHODS = ("ppo", "ppo+oracle", "ppo+ec", "ppo+eco", "ppo+icm", "ppo+ec/paper")
+PAPER_PAIRS = 12_800_000  # of the paper's R-network: 200,000 batches of 64
+PLAYED, FITTED = 300, 60  # steps of random play and iterations of a fit that are timed
+PIECES = ("play", "learn", "random play", "fit")
+
+Seconds = dict[str, float]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--updates", type=int, default=30)
+    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
+    parser.add_argument("--task", default="maze/no-reward")
+    options = parser.parse_args()
+    print(
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {options.task}, gpu preset"
+    )
+    print(f"{STEPS:,} steps in seconds; shares of the pieces; GPU memory\n")
+    print(
+        f"{'':14}{'start':>7}{'run':>8}" + "".join(f"{piece:>13}" for piece in PIECES), end=""
+    )
+    print(f"{'steps/s':>11}{'GB':>7}")
+    learning = {}
+    for name in options.methods:
+        start, seconds, memory = measure(name, options.task, options.updates)
+        learning[name] = seconds["learn"]
+        total = sum(seconds.values())
+        shares = "".join(f"{seconds[piece] / total:>13.0%}" for piece in PIECES)
+        print(f"{name:14}{start:7.1f}{total:8.1f}{shares}{STEPS / total:>11,.0f}{memory:7.1f}")
+    peak, copied = ceilings()
+    print(f"\nceilings: {peak / 1e12:,.0f} TFLOP/s in bfloat16, {copied / 1e12:.1f} TB/s")
+    if "ppo" in learning:
+        rate = update_flops(options.task) / learning["ppo"]
+        print(f"PPO's update: {rate / 1e12:,.0f} TFLOP/s, {rate / peak:.0%} of the first")
+
+
+def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, float]:
+    """The start, the pieces of a whole run and the memory they take, in GB."""
+    method, _, architecture = name.partition("/")
+    run = resolve(task, method, "gpu", STEPS, seed=0)
+    if architecture:
+        run = _with_paper_r_network(run)
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    begin = time.perf_counter()
+    with TemporaryDirectory() as folder, warming_up(torch.device("cuda")):
+        world = _world(run, "train")
+        parts = Parts.make(run, world, Path(folder))
+        if isinstance(parts.curiosity, EpisodicBonus):
+            parts.r_network.fitted.fill_(True)
+            parts.curiosity.memory.added.fill_(parts.curiosity.memory.capacity)  # dearest
+    parts.collector.reset()
+    for number in range(2):  # compiles, and captures
+        parts.ppo.update(parts.collector.collect(), number)
+    torch.cuda.synchronize()
+    start = time.perf_counter() - begin
+
+    # The steps of random play count as the run's.
+    whole = (STEPS - run.random_play_steps) / run.batch_size
+    rollout = parts.collector.collect()
+    seconds = dict.fromkeys(PIECES, 0.0)
+    seconds["play"] = whole * _timed(parts.collector.collect, num_updates)
+    seconds["learn"] = whole * _timed(lambda: parts.ppo.update(rollout, 1), num_updates)
+    if isinstance(parts.curiosity, EpisodicBonus):
+        seconds |= _r_network_work(run, parts)
+    return start, seconds, torch.cuda.max_memory_allocated() / 1e9
+
+
+def _r_network_work(run: Run, parts: Parts) -> Seconds:
+    """Random play and the fit, or all refits, from a slice of each."""
+    assert run.r_network is not None
+    world = _world(run, "r-network")
+    num_envs = world.spec.num_envs
+    random_play(world, num_envs * 10, seed=0, progress=False)  # captures once
+    begin = time.perf_counter()
+    experience = random_play(world, num_envs * PLAYED, seed=0, progress=False)
+    torch.cuda.synchronize()
+    per_step = (time.perf_counter() - begin) / (num_envs * PLAYED)
+
+    def fitted(config: FitConfig) -> float:
+        """Seconds of an iteration; what goes before and after it comes once in a fit."""
+        few, more = (
+            dataclasses.replace(config, iterations=count, epochs=None) for count in (5, FITTED)
+        )
+        fit(parts.r_network, experience, few, progress=False)  # compiles
+        times = []
+        for part in (few, more):
+            begin = time.perf_counter()
+            fit(parts.r_network, experience, part, progress=False)
+            torch.cuda.synchronize()
+            times.append(time.perf_counter() - begin)
+        return (times[1] - times[0]) / (FITTED - 5)
+
+    if isinstance(parts.curiosity, OnlineEpisodicBonus):
+        online = parts.curiosity.fitting.config
+        assert online.fit.iterations is not None
+        refits = STEPS // online.refit_every
+        return {"fit": refits * online.fit.iterations * fitted(online.fit)}
+    play = run.r_network.random_play
+    assert play is not None
+    assert play.fit.iterations is not None
+    return {
+        "random play": play.steps * per_step,
+        "fit": play.fit.iterations * fitted(play.fit),
+    }
+
+
+def _with_paper_r_network(run: Run) -> Run:
+    """ResNet-18 and the mlp comparator, fitted to as many pairs as in the paper."""
+    assert run.r_network is not None
+    r_network = run.r_network.with_architecture("paper")
+    play = r_network.random_play
+    assert play is not None
+    config = dataclasses.replace(play.fit, iterations=PAPER_PAIRS // play.fit.batch_size)
+    play = dataclasses.replace(play, fit=config)
+    return dataclasses.replace(run, r_network=dataclasses.replace(r_network, random_play=play))
+
+
+def _world(run: Run, split: str) -> World:
+    return make_world(
+        run.task,
+        num_envs=run.world.num_envs,
+        seed=0,
+        device="cuda",
+        split=split,
+        **run.world.options(split),
+    )
+
+
+def _timed(work: Callable[[], object], count: int) -> float:
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(count):
+        work()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) / count
+
+
+def ceilings() -> tuple[float, float]:
+    """What the chip gives at best, a second: operations of a product, bytes of a copy."""
+    size = 8192
+    matrix = torch.randn(size, size, dtype=torch.bfloat16, device="cuda")
+    product = _timed(lambda: matrix @ matrix, 20)
+    memory = torch.empty(1 << 31, dtype=torch.uint8, device="cuda")
+    other = torch.empty_like(memory)
+    copy = _timed(lambda: other.copy_(memory), 20)
+    return 2 * size**3 / product, 2 * memory.nbytes / copy
+
+
+def update_flops(task: str) -> float:
+    """Of all of PPO's updates in a run: forwards and backwards through the agent."""
+    run = resolve(task, "ppo", "gpu", STEPS, seed=0)
+    assert run.world.observation_size is not None
+    agent = Agent((3, *run.world.observation_size), num_actions=9)
+    with FlopCounterMode(display=False) as counter:
+        agent(torch.rand(2, *agent.config.observation_shape)).value.sum().backward()
+    return counter.get_total_flops() / 2 * run.ppo.num_epochs * STEPS
+
+
+if __name__ == "__main__":
+    main()
