@@ -136,18 +136,17 @@ class Record:
                 f"go on with it (--resume) or choose another folder (--out)"
             )
         # The new config goes through JSON, too, which turns tuples into lists.
-        differences = [
+        changed = [
             f"{name} was {_shown(was)}, now {_shown(now)}"
-            for name, was, now in _differences(
+            for name, was, now in differences(
                 read_config(self.folder), json.loads(content)["config"]
             )
             if not any(f"{name}.".startswith(f"{field}.") for field in may_differ)
         ]
-        if differences:
-            more = f" (and {len(differences) - 3} more)" if len(differences) > 3 else ""
+        if changed:
+            more = f" (and {len(changed) - 3} more)" if len(changed) > 3 else ""
             raise RunFolderError(
-                f"{self.folder} holds a run with another config: "
-                f"{'; '.join(differences[:3])}{more}"
+                f"{self.folder} holds a run with another config: {'; '.join(changed[:3])}{more}"
             )
         return False
 
@@ -285,12 +284,12 @@ def _keep_lines(path: Path, num_lines: int) -> None:
     os.truncate(path, sum(len(line) for line in lines[:num_lines]))
 
 
-def _differences(was: Any, now: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+def differences(was: Any, now: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
     """The dotted path of each value that differs, with both values."""
     if isinstance(was, dict) and isinstance(now, dict):
         for key in was | now:
             path = f"{name}.{key}" if name else key
-            yield from _differences(was.get(key, ABSENT), now.get(key, ABSENT), path)
+            yield from differences(was.get(key, ABSENT), now.get(key, ABSENT), path)
     elif was != now:
         yield name, was, now
 

@@ -65,7 +65,7 @@ def read(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return header["config"], weights
 
 
-def header_bytes(kind: str, config: dict[str, Any], **more: str) -> bytes:
+def header_bytes(kind: str, config: dict[str, Any], **more: Any) -> bytes:
     """A JSON file that says what it is; `read_header` refuses any other."""
     header = {"format": FORMAT, "kind": kind, "version": VERSION, "config": config} | more
     return json.dumps(header, indent=2, allow_nan=False).encode() + b"\n"

@@ -1,0 +1,141 @@
+"""`curiosity table`.
+
+Read with argparse and not, as the other commands, with tyro: this one also has to run on
+machines with nothing but PyTorch, as `python -m episodic_curiosity.commands.table`.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from episodic_curiosity.cells import Cell
+from episodic_curiosity.checks import check_at_least, check_choice
+from episodic_curiosity.claims import CLAIMS, claimed_cells
+from episodic_curiosity.experiments import EXPERIMENTS, Experiment
+from episodic_curiosity.presets import PRESETS
+
+CLAIMED = "claims"  # not a table of the paper: what its words promise
+FAILED = 1  # exit code
+
+
+class _Reader(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
+def table(arguments: list[str]) -> None:
+    """Measures the missing cells of one of the paper's tables, here or on a Ray cluster."""
+    options = _read(arguments)
+    if options.list:
+        print(_list())
+        return
+    cells = find_cells(options)
+    if options.dry_run:
+        from episodic_curiosity.plan import plan, show
+
+        print(show(plan(cells, options.out, options.runs)))
+        return
+    from episodic_curiosity.harness import Settings, run_cells
+
+    settings = Settings(
+        results=options.out,
+        runs=options.runs,
+        episodes=options.episodes,
+        device=options.device,
+        progress=options.ray is None,
+    )
+    try:
+        if options.ray is None:
+            outcomes = run_cells(cells, settings)
+        else:
+            from episodic_curiosity.cluster import Request, run_cells_on_ray
+
+            request = Request(num_cpus=options.ray_cpus, num_gpus=options.ray_gpus)
+            outcomes = run_cells_on_ray(cells, settings, options.ray, request)
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        raise
+    if not all(outcome.is_good for outcome in outcomes):
+        sys.exit(FAILED)
+
+
+def find_cells(options: argparse.Namespace) -> list[Cell]:
+    """What a command line asks for; a mistake is told the choices."""
+    name = options.table
+    if name is None:
+        raise ValueError(f"say which table: one of {', '.join((*EXPERIMENTS, CLAIMED))}")
+    check_choice("the table", name, (*EXPERIMENTS, CLAIMED))
+    check_choice("preset", options.preset, PRESETS)
+    check_at_least("--seeds", options.seeds, 1)
+    steps = PRESETS[options.preset].steps if options.steps is None else options.steps
+    if name == CLAIMED:
+        worlds = dict.fromkeys(
+            world for claim in CLAIMS for world in EXPERIMENTS[claim.experiment].worlds
+        )
+        world = options.world or "maze"
+        check_choice("the world of claims", world, worlds)
+        if options.cell:
+            raise ValueError("--cell is for a table; `curiosity table claims` measures all")
+        return list(claimed_cells(world, options.preset, steps, options.seeds))
+    experiment = EXPERIMENTS[name]
+    if options.cell:
+        return [_find_cell(experiment, label, options.preset, steps) for label in options.cell]
+    world = options.world or experiment.worlds[0]
+    return list(experiment.cells(world, options.preset, steps, options.seeds))
+
+
+def _find_cell(experiment: Experiment, label: str, preset: str, steps: int) -> Cell:
+    """The cell that TASK:METHOD:SEED names, or TASK:METHOD@VARIANT:SEED."""
+    task, _, rest = label.partition(":")
+    named, _, seed = rest.rpartition(":")
+    if not (task and named and seed.isdecimal()):
+        raise ValueError(
+            f"a cell is TASK:METHOD:SEED, such as maze/sparse:ppo:0, got {label!r}"
+        )
+    tasks = [task for world in experiment.worlds for task in experiment.tasks(world)]
+    check_choice(f"the task of {experiment.name}", task, tasks)
+    rows = {}
+    for row in experiment.rows:
+        variant = f"@{row.variant.name}" if row.variant else ""
+        rows[row.method + variant] = row
+    check_choice(f"the method of {experiment.name}", named, rows)
+    return experiment.cell(rows[named], task, preset, steps, int(seed))
+
+
+def _list() -> str:
+    """Every experiment of the paper, and what it claims in words."""
+    lines = []
+    for experiment in EXPERIMENTS.values():
+        size = f"{len(experiment.columns)} x {len(experiment.rows)}"
+        worlds = " or ".join(experiment.worlds)
+        start = f"{experiment.name:24} {experiment.source:14} {size:7}"
+        lines.append(f"{start} {experiment.title} ({worlds})")
+    start = f"{CLAIMED:24} {'sections 1, S7':14} {len(CLAIMS):<7}"
+    lines.append(f"{start} How many times better, as the paper puts it in words")
+    return "\n".join(lines)
+
+
+def _read(arguments: list[str]) -> argparse.Namespace:
+    reader = _Reader(prog="curiosity table", description=table.__doc__, allow_abbrev=False)
+    add = reader.add_argument
+    add("table", nargs="?", help="which: curiosity table --list names them")
+    add("--list", action="store_true", help="name every experiment of the paper")
+    add("--dry-run", action="store_true", help="print what would be run, for how long")
+    add("--cell", action="append", help="only TASK:METHOD[@VARIANT]:SEED; can be repeated")
+    add("--world", help="the family of tasks: maze, dmlab, vizdoom or ant")
+    add("--seeds", type=int, default=5, help="so many, from 0 (default: 5)")
+    add("--steps", type=int, help="of each run (default: the preset's)")
+    add("--preset", default="cpu", help=f"{', '.join(PRESETS)} (default: cpu)")
+    add("--out", type=Path, default=Path("results"), help="for results (default: results)")
+    add("--runs", type=Path, default=Path("runs/tables"), help="for runs (runs/tables)")
+    add("--episodes", type=int, default=100, help="of the test, at least (default: 100)")
+    add("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    add("--ray", metavar="ADDRESS", help="run on that Ray cluster; auto: one on this machine")
+    add("--ray-cpus", type=float, default=1.0, help="that a cell asks for (default: 1)")
+    add("--ray-gpus", type=float, default=0.0, help="that a cell asks for (default: 0)")
+    return reader.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    table(sys.argv[1:])

@@ -1,0 +1,200 @@
+"""One cell from its run to its result: trains or goes on, then measures.
+
+What a run on a CPU leaves does not depend on how often it was killed on the way; what does,
+time and hardware, is kept apart.
+"""
+
+import dataclasses
+import hashlib
+import math
+import os
+import platform
+import shutil
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from episodic_curiosity.bonus.episodic import EpisodicBonus
+from episodic_curiosity.bonus.icm import ICMBonus
+from episodic_curiosity.cells import Cell
+from episodic_curiosity.config import Run
+from episodic_curiosity.evaluate import evaluate_run
+from episodic_curiosity.methods import find_device
+from episodic_curiosity.record import read_metrics, read_timing
+from episodic_curiosity.results import Result
+from episodic_curiosity.statistics import summarise
+from episodic_curiosity.train import Parts, fit, train
+from episodic_curiosity.worlds import make_world
+
+CURVE_POINTS = 100
+OF_EPISODES = ("reward", "coverage", "length", "bonus")  # means over those that ended
+DIGITS = 6  # of a curve's values, so that its file stays small
+
+
+class Measurement(NamedTuple):
+    """What a result says of a run, and how long it took."""
+
+    metrics: dict[str, dict[str, float | None]]
+    action_shares: dict[str, float]
+    timing: dict[str, Any]
+
+
+class Measured(NamedTuple):
+    """A result, and what no two measurements of it share."""
+
+    result: Result
+    timing: dict[str, Any]
+
+
+def measure(
+    cell: Cell,
+    folder: Path,
+    *,
+    episodes: int = 100,
+    device: Literal["auto", "cpu", "cuda"] = "auto",
+    progress: bool = False,
+) -> Measured:
+    """Measures a cell whose run is, or shall be, in that folder."""
+    run = dataclasses.replace(cell.run(), device=device)
+    if cell.measure == "agent":
+        found = _measure_agent(run, folder, episodes, progress)
+    elif cell.measure == "r-network":
+        found = _measure_r_network(run, folder, progress)
+    else:
+        found = _measure_speed(run, folder, progress)
+    has_curve = (folder / "metrics.jsonl").exists()
+    result = Result(
+        **cell.key._asdict(),
+        config=cell.run().to_dict(),
+        code=code_version(),
+        command=_command(cell, episodes),
+        curve=thin(read_metrics(folder)) if has_curve else [],
+        metrics=found.metrics,
+        action_shares=found.action_shares,
+    )
+    return Measured(result, found.timing | _hardware(run))
+
+
+def _measure_agent(run: Run, folder: Path, episodes: int, progress: bool) -> Measurement:
+    """Trains, and plays the test levels."""
+    train(run, folder, resume=True, progress=progress)
+    began = time.monotonic()
+    evaluation = evaluate_run(folder, episodes=episodes, device=run.device)
+    seconds = time.monotonic() - began
+    metrics = {name: short._asdict() for name, short in evaluation.summary().items()}
+    timing = _training_time(folder) | {"evaluation_seconds": round(seconds, 3)}
+    return Measurement(metrics, evaluation.action_shares, timing)
+
+
+def _measure_r_network(run: Run, folder: Path, progress: bool) -> Measurement:
+    """Fits the R-network that a run would begin with; a fit that was killed begins anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    began = time.monotonic()
+    report = fit(run, folder, progress=progress)
+    timing = {"seconds": round(time.monotonic() - began, 3)}
+    metrics = {"accuracy": summarise([report.held_out_accuracy])._asdict()}
+    return Measurement(metrics, {}, timing)
+
+
+def _measure_speed(run: Run, folder: Path, progress: bool) -> Measurement:
+    """Trains for the sake of its timing, and counts what is trained."""
+    train(run, folder, resume=True, progress=progress)
+    metrics = {"parameters": summarise([count_parameters(run, folder)])._asdict()}
+    return Measurement(metrics, {}, _training_time(folder))
+
+
+def count_parameters(run: Run, folder: Path) -> int:
+    """Numbers that are trained in a run: of the policy and of what its bonus learns."""
+    world = make_world(
+        run.task,
+        num_envs=run.world.num_envs,
+        seed=run.seed,
+        device=find_device(run),
+        **run.world.options("train"),
+    )
+    with closing(world):
+        parts = Parts.make(run, world, folder)
+    modules: list[torch.nn.Module] = [parts.agent]
+    if isinstance(parts.curiosity, ICMBonus):
+        modules.append(parts.curiosity.model)
+    if isinstance(parts.curiosity, EpisodicBonus):
+        modules.append(parts.r_network)
+    tensors = [tensor for module in modules for tensor in module.parameters()]
+    return sum(tensor.numel() for tensor in tensors if tensor.requires_grad)
+
+
+def thin(lines: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+    """A run's metrics as at most CURVE_POINTS points, each a mean of the lines up to it.
+
+    Means over episodes are weighted by how many ended; what was not measured is left out.
+    """
+    size = max(1, math.ceil(len(lines) / CURVE_POINTS))
+    return [_point(lines[start : start + size]) for start in range(0, len(lines), size)]
+
+
+def _point(lines: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    point: dict[str, float] = {"steps": lines[-1]["steps"]}
+    ended = sum(line.get("episodes", 0.0) for line in lines)
+    for name in OF_EPISODES:
+        sums = [
+            line[name] * line["episodes"]
+            for line in lines
+            if line.get("episodes") and math.isfinite(line.get(name, math.nan))
+        ]
+        if sums:
+            point[name] = float(f"{sum(sums) / ended:.{DIGITS}g}")
+    if ended:
+        point["episodes"] = ended
+    accuracies = [line["r_network_accuracy"] for line in lines if "r_network_accuracy" in line]
+    if accuracies and math.isfinite(accuracies[-1]):
+        point["r_network_accuracy"] = float(f"{accuracies[-1]:.{DIGITS}g}")
+    return point
+
+
+@cache
+def code_version() -> str:
+    """The release and a fingerprint of its sources, which tells commits apart without git."""
+    from episodic_curiosity import __version__
+
+    package = Path(__file__).parent
+    content = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        content.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
+    return f"{__version__} (sources {content.hexdigest()[:12]})"
+
+
+def _command(cell: Cell, episodes: int) -> str:
+    key = cell.key
+    more = f" --episodes {episodes}" if episodes != 100 else ""
+    return (
+        f"curiosity table {key.table} --cell {key.label} --preset {key.preset} "
+        f"--steps {key.steps}{more}"
+    )
+
+
+def _training_time(folder: Path) -> dict[str, Any]:
+    lines = read_timing(folder)
+    rate = statistics.median(line["steps_per_second"] for line in lines)
+    return {"seconds": lines[-1]["seconds"], "steps_per_second": rate}
+
+
+def _hardware(run: Run) -> dict[str, Any]:
+    device = find_device(run)
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
+    cores = len(os.sched_getaffinity(0))
+    versions = {"python": platform.python_version(), "torch": torch.__version__}
+    return {"hardware": name, "cores": cores} | versions
+
+
+def _processor() -> str:
+    """The CPU's name where Linux tells it, its architecture elsewhere."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
