@@ -1,8 +1,10 @@
 """What a sample says about where it came from: mean, spread, and how sure the mean is.
 
-Shapes: V values, R resamples.
+Scores of several tasks are samples in strata: each task is resampled by itself, and so keeps
+its weight. Shapes: V values, R resamples; W values of the sample compared with.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +27,14 @@ class Summary(NamedTuple):
     high: float
 
 
+class Estimate(NamedTuple):
+    """A number and the interval that holds the true one with 95 % confidence."""
+
+    value: float
+    low: float
+    high: float
+
+
 def summarise(values: ArrayLike, *, seed: int = 0) -> Summary:
     """Mean, standard deviation and bootstrap interval of (V,) values."""
     sample = _checked(values)
@@ -42,18 +52,121 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """The percentile-bootstrap interval of the mean of (V,) values."""
     sample = _checked(values)
+    means = np.concatenate(
+        [sample[drawn].mean(axis=1) for (drawn,) in _draws([len(sample)], num_resamples, seed)]
+    )
+    return _middle(means, confidence)
+
+
+def interquartile_mean(
+    strata: Sequence[ArrayLike], *, num_resamples: int = NUM_RESAMPLES, seed: int = 0
+) -> Estimate:
+    """The mean of the middle half of all values together, each stratum being (V,) values.
+
+    A quarter of the values, rounded down, is cut from each end: of three or fewer none is, of
+    five the best and the worst.
+    """
+    samples = [_checked(values) for values in strata]
+    if not samples:
+        raise ValueError("strata must be at least one list of values, got none")
+    sizes = [len(sample) for sample in samples]
+    found = []
+    for drawn in _draws(sizes, num_resamples, seed):
+        picked = [sample[rows] for sample, rows in zip(samples, drawn, strict=True)]
+        found.append(_middle_half(np.concatenate(picked, axis=1)))
+    value = float(_middle_half(np.concatenate(samples)[None])[0])
+    return Estimate(value, *_middle(np.concatenate(found), CONFIDENCE))
+
+
+def probability_of_improvement(
+    ours: Sequence[ArrayLike],
+    theirs: Sequence[ArrayLike],
+    *,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = 0,
+) -> Estimate:
+    """How likely a run of ours beats a run of theirs on the same task, which is drawn first.
+
+    One stratum for each task: (V,) values of ours beside (W,) of theirs. A tie counts half.
+    """
+    samples = [_checked(values) for values in (*ours, *theirs)]
+    if not ours or len(ours) != len(theirs):
+        raise ValueError(
+            f"ours and theirs must be of the same tasks, got {len(ours)} and {len(theirs)}"
+        )
+    pairs = list(zip(samples[: len(ours)], samples[len(ours) :], strict=True))
+    wins = [
+        (our[:, None] > their) + 0.5 * (our[:, None] == their) for our, their in pairs
+    ]  # (V, W) for each task
+    found = []
+    sizes = [len(sample) for sample in samples]
+    for drawn in _draws(sizes, num_resamples, seed):
+        chances = []
+        for won, rows, columns in zip(
+            wins, drawn[: len(ours)], drawn[len(ours) :], strict=True
+        ):
+            taken = _counts(rows) @ won  # (R, W)
+            chances.append((taken * _counts(columns)).sum(axis=1) / won.size)
+        found.append(np.mean(chances, axis=0))
+    value = float(np.mean([won.mean() for won in wins]))
+    return Estimate(value, *_middle(np.concatenate(found), CONFIDENCE))
+
+
+def ratio_of_means(
+    ours: ArrayLike,
+    theirs: ArrayLike,
+    *,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = 0,
+) -> Estimate:
+    """The mean of (V,) values over the mean of (W,) others, which must be above zero.
+
+    The interval has no upper end where the others might as well be zero.
+    """
+    our, their = _checked(ours), _checked(theirs)
+    if their.mean() <= 0.0:
+        raise ValueError(f"the mean divided by must be above 0, got {their.mean():g}")
+    found = []
+    for drawn in _draws([len(our), len(their)], num_resamples, seed):
+        above, below = our[drawn[0]].mean(axis=1), their[drawn[1]].mean(axis=1)
+        unbounded = np.full(len(above), np.inf)
+        found.append(np.divide(above, below, out=unbounded, where=below > 0.0))
+    tail = (1.0 - CONFIDENCE) / 2.0
+    ratios = np.sort(np.concatenate(found))  # not interpolated: some may be infinite
+    low, high = (ratios[round(share * (num_resamples - 1))] for share in (tail, 1.0 - tail))
+    return Estimate(float(our.mean() / their.mean()), float(low), float(high))
+
+
+def _draws(sizes: Sequence[int], num_resamples: int, seed: int) -> Iterator[list[NDArray[Any]]]:
+    """Piece by piece, (R, V) numbers of values for each stratum of V."""
     check_at_least("num_resamples", num_resamples, 1)
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")
     generator = np.random.default_rng(seed)
-    means = np.empty(num_resamples)  # (R,)
-    piece = max(1, PIECE // len(sample))
+    piece = max(1, PIECE // sum(sizes))
     for start in range(0, num_resamples, piece):
         rows = min(piece, num_resamples - start)
-        drawn = generator.integers(len(sample), size=(rows, len(sample)))
-        means[start : start + rows] = sample[drawn].mean(axis=1)
+        yield [generator.integers(size, size=(rows, size)) for size in sizes]
+
+
+def _counts(drawn: NDArray[Any]) -> NDArray[Any]:
+    """How often each value is in a resample, (R, V), from (R, V) numbers of values."""
+    first = np.arange(len(drawn))[:, None] * drawn.shape[1]
+    counts = np.bincount((first + drawn).ravel(), minlength=drawn.size)
+    return counts.reshape(drawn.shape)
+
+
+def _middle_half(values: NDArray[Any]) -> NDArray[Any]:
+    """The interquartile mean of each row of (R, V) values, (R,)."""
+    cut = values.shape[1] // 4
+    means: NDArray[Any] = np.sort(values, axis=1)[:, cut : values.shape[1] - cut].mean(axis=1)
+    return means
+
+
+def _middle(values: NDArray[Any], confidence: float) -> tuple[float, float]:
+    """The interval that leaves the same share of (R,) values out at each end."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")
     tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(means, (tail, 1.0 - tail))
+    low, high = np.quantile(values, (tail, 1.0 - tail))
     return float(low), float(high)
 
 

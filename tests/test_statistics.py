@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from episodic_curiosity import statistics
-from episodic_curiosity.statistics import bootstrap_interval, summarise
+from episodic_curiosity.statistics import (
+    bootstrap_interval,
+    interquartile_mean,
+    probability_of_improvement,
+    ratio_of_means,
+    summarise,
+)
 
 
 def test_mean_and_standard_deviation_by_hand():
@@ -75,3 +81,98 @@ def test_other_bad_input():
         bootstrap_interval([1.0], confidence=1.5)
     with pytest.raises(ValueError, match="num_resamples"):
         bootstrap_interval([1.0], num_resamples=0)
+
+
+@pytest.mark.parametrize(
+    ("strata", "expected"),
+    [
+        ([[7.0]], 7.0),
+        ([[1.0, 2.0, 9.0]], 4.0),  # of three none is cut
+        ([[9.0, 1.0, 3.0, 2.0]], 2.5),  # 2 and 3 are left
+        ([[0.0, 1.0, 2.0, 3.0, 100.0]], 2.0),  # 1, 2 and 3
+        # One sample of eight, 0 1 2 3 10 20 30 50, of which 2 3 10 20 are left.
+        ([[0.0, 1.0, 2.0, 3.0, 50.0], [30.0, 10.0, 20.0]], 8.75),
+    ],
+)
+def test_interquartile_mean_by_hand(strata, expected):
+    estimate = interquartile_mean(strata)
+    assert estimate.value == expected
+    assert estimate.low <= expected <= estimate.high
+
+
+def test_strata_are_resampled_each_by_itself():
+    # Whatever is drawn, half of the values are 1 and half are 5: the mean cannot move.
+    assert interquartile_mean([[1.0, 1.0, 1.0], [5.0, 5.0, 5.0]]) == (3.0, 3.0, 3.0)
+    _, low, high = interquartile_mean([[1.0, 1.0, 1.0, 5.0, 5.0, 5.0]])
+    assert low < 2.0 < 4.0 < high
+
+
+def test_stratified_interval_is_that_of_a_loop():
+    strata = [np.array([0.0, 1.0, 4.0]), np.array([2.0, 8.0, 3.0, 5.0])]
+    generator = np.random.default_rng(4)
+    drawn = [generator.integers(len(stratum), size=(300, len(stratum))) for stratum in strata]
+    means = []
+    for number in range(300):
+        values = [
+            stratum[i]
+            for stratum, rows in zip(strata, drawn, strict=True)
+            for i in rows[number]
+        ]
+        means.append(np.mean(sorted(values)[1:6]))  # 7 // 4 = 1 from each end
+    found = interquartile_mean(strata, num_resamples=300, seed=4)
+    assert found[1:] == pytest.approx(tuple(np.percentile(means, [2.5, 97.5])))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ([[3.0, 4.0]], [[1.0, 2.0, 2.5]], 1.0),
+        ([[1.0]], [[1.0]], 0.5),  # a tie
+        ([[1.0, 3.0]], [[2.0, 3.0, 0.0]], 3.5 / 6),  # 1 beats 0; 3 beats 2 and 0 and ties
+        ([[3.0, 4.0], [1.0]], [[1.0], [2.0, 0.0]], 0.75),  # the mean of 1 and 1 / 2
+    ],
+)
+def test_probability_of_improvement_by_hand(ours, theirs, expected):
+    estimate = probability_of_improvement(ours, theirs)
+    assert estimate.value == pytest.approx(expected)
+    assert 0.0 <= estimate.low <= estimate.value <= estimate.high <= 1.0
+
+
+def test_interval_of_the_probability_is_that_of_a_loop():
+    ours = [np.array([1.0, 3.0, 5.0]), np.array([0.0, 2.0])]
+    theirs = [np.array([2.0, 3.0]), np.array([1.0, 1.0, 2.0, -1.0])]
+    generator = np.random.default_rng(7)
+    drawn = [generator.integers(len(s), size=(200, len(s))) for s in (*ours, *theirs)]
+    chances = []
+    for number in range(200):
+        of_tasks = []
+        for task in range(2):
+            pairs = [
+                (ours[task][i], theirs[task][j])
+                for i in drawn[task][number]
+                for j in drawn[2 + task][number]
+            ]
+            of_tasks.append(np.mean([(a > b) + 0.5 * (a == b) for a, b in pairs]))
+        chances.append(np.mean(of_tasks))
+    found = probability_of_improvement(ours, theirs, num_resamples=200, seed=7)
+    assert found[1:] == pytest.approx(tuple(np.percentile(chances, [2.5, 97.5])))
+
+
+def test_ratio_of_means_by_hand():
+    assert ratio_of_means([6.0, 10.0], [2.0, 1.0, 3.0]).value == 4.0
+    assert ratio_of_means([6.0], [4.0]) == (1.5, 1.5, 1.5)
+    # A resample of 1s alone or of 3s alone is one of four: the interval spans all ratios.
+    assert ratio_of_means([6.0], [1.0, 3.0]) == (3.0, 2.0, 6.0)
+    # So is one of nothing but zeros: there is no upper end.
+    assert ratio_of_means([6.0], [0.0, 3.0]) == (4.0, 2.0, float("inf"))
+
+
+def test_bad_strata():
+    with pytest.raises(ValueError, match="at least one list of values, got none"):
+        interquartile_mean([])
+    with pytest.raises(ValueError, match="finite"):
+        interquartile_mean([[1.0], [float("inf")]])
+    with pytest.raises(ValueError, match="same tasks, got 2 and 1"):
+        probability_of_improvement([[1.0], [2.0]], [[1.0]])
+    with pytest.raises(ValueError, match="above 0, got 0"):
+        ratio_of_means([1.0], [1.0, -1.0])

@@ -14,12 +14,17 @@ NUM_TICKS = 5  # about
 HOVER = 9  # radius around a point in which a mouse finds its value
 
 
+Points = tuple[tuple[float, float], ...]  # P of (x, y), from left to right
+
+
 class Line(NamedTuple):
     """One line of a chart; lines of the same colour share an entry of the legend."""
 
     name: str
     colour: int  # 1, 2 ...: the page's colours
-    points: tuple[tuple[float, float], ...]  # P of (x, y), from left to right
+    points: Points
+    runs: tuple[Points, ...] = ()  # what the line is the mean of, drawn thin behind it
+    before: float = 0.0  # steps of the R-network's, ahead of the line: marked on the axis
 
 
 class Axis(NamedTuple):
@@ -30,19 +35,25 @@ class Axis(NamedTuple):
     shows: tuple[float, ...] = ()  # values that are within the chart even if no line is there
 
 
-def line_chart(title: str, x: Axis, y: Axis, lines: Sequence[Line]) -> str:
+def line_chart(title: str, x: Axis, y: Axis, lines: Sequence[Line], note: str = "") -> str:
     """A figure with its title, its legend and at least one point."""
-    points = [point for line in lines for point in line.points]
+    points = [point for line in lines for part in (line.points, *line.runs) for point in part]
     if not points:
         raise ValueError(f"the chart {title!r} has no points to draw")
-    across = _Scale.over([*x.shows, *(point[0] for point in points)], LEFT, WIDTH - RIGHT)
-    up = _Scale.over([*y.shows, *(point[1] for point in points)], HEIGHT - BOTTOM, TOP)
+    across = Scale.over([*x.shows, *(point[0] for point in points)], LEFT, WIDTH - RIGHT)
+    up = Scale.over([*y.shows, *(point[1] for point in points)], HEIGHT - BOTTOM, TOP)
     drawing = [*_grid(across, up, x, y), *(_drawn(line, across, up, x, y) for line in lines)]
     return (
-        f'<figure class="chart"><figcaption>{escape(title)}</figcaption>{_legend(lines)}'
+        f'<figure class="chart">{caption(title, note)}{_legend(lines)}'
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
         f"{''.join(drawing)}</svg></figure>"
     )
+
+
+def caption(title: str, note: str) -> str:
+    """A title, and what must be known to read the figure alone."""
+    below = f"<small>{escape(note)}</small>" if note else ""
+    return f"<figcaption>{escape(title)}{below}</figcaption>"
 
 
 def nice_ticks(low: float, high: float) -> list[float]:
@@ -59,7 +70,7 @@ def nice_ticks(low: float, high: float) -> list[float]:
     return [float(f"{number * distance:.12g}") for number in range(first, last + 1)]
 
 
-class _Scale(NamedTuple):
+class Scale(NamedTuple):
     """Where the values of one axis lie in the view box."""
 
     ticks: list[float]
@@ -67,7 +78,7 @@ class _Scale(NamedTuple):
     end: float
 
     @classmethod
-    def over(cls, values: Sequence[float], begin: float, end: float) -> "_Scale":
+    def over(cls, values: Sequence[float], begin: float, end: float) -> "Scale":
         return cls(nice_ticks(min(values), max(values)), begin, end)
 
     def __call__(self, value: float) -> float:
@@ -75,7 +86,7 @@ class _Scale(NamedTuple):
         return self.begin + share * (self.end - self.begin)
 
 
-def _grid(across: _Scale, up: _Scale, x: Axis, y: Axis) -> list[str]:
+def _grid(across: Scale, up: Scale, x: Axis, y: Axis) -> list[str]:
     """Level lines with their numbers, the numbers along the bottom, and the labels."""
     marks = []
     for tick in up.ticks:
@@ -100,7 +111,7 @@ def _grid(across: _Scale, up: _Scale, x: Axis, y: Axis) -> list[str]:
     return marks
 
 
-def _drawn(line: Line, across: _Scale, up: _Scale, x: Axis, y: Axis) -> str:
+def _drawn(line: Line, across: Scale, up: Scale, x: Axis, y: Axis) -> str:
     """The line, and around each of its points what a mouse that rests there is told."""
     places = [(f"{across(a):.1f}", f"{up(b):.1f}") for a, b in line.points]
     told = [
@@ -108,8 +119,29 @@ def _drawn(line: Line, across: _Scale, up: _Scale, x: Axis, y: Axis) -> str:
         f"{format(b, y.form)} {escape(y.label)} at {a:,.0f} {escape(x.label)}</title></circle>"
         for (left, top), (a, b) in zip(places, line.points, strict=True)
     ]
-    path = " ".join(f"{left},{top}" for left, top in places)
-    return f'<g class="c{line.colour}"><polyline points="{path}"/>{"".join(told)}</g>'
+    thin = "".join(
+        f'<polyline class="run" points="{_path(run, across, up)}"/>' for run in line.runs
+    )
+    path = _path(line.points, across, up)
+    return (
+        f'<g class="c{line.colour}">{_before(line, across)}{thin}<polyline points="{path}"/>'
+        f"{''.join(told)}</g>"
+    )
+
+
+def _path(points: Points, across: Scale, up: Scale) -> str:
+    return " ".join(f"{across(a):.1f},{up(b):.1f}" for a, b in points)
+
+
+def _before(line: Line, across: Scale) -> str:
+    """A thick piece of the axis: steps that were taken before there was anything to draw."""
+    if not line.before:
+        return ""
+    return (
+        f'<line class="before" x1="{LEFT}" x2="{across(line.before):.1f}" '
+        f'y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"><title>{escape(line.name)}: '
+        f"{line.before:,.0f} steps of random play for its R-network</title></line>"
+    )
 
 
 def _legend(lines: Sequence[Line]) -> str:

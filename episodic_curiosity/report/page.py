@@ -6,11 +6,21 @@ Each function returns HTML; what is text comes in as text and is escaped here.
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from episodic_curiosity.report.png import data_uri
+
+
+class Entry(NamedTuple):
+    """What stands in a table's cell when it is more than a word."""
+
+    text: str
+    notes: Sequence[str] = ()  # quieter lines below
+    kind: str = ""  # page.css knows how each looks
+    colour: int | None = None  # that of its line in a chart
+    link: str = ""  # the anchor of a section
 
 
 def page(title: str, lead: str, sections: Iterable[str]) -> str:
@@ -26,9 +36,25 @@ def page(title: str, lead: str, sections: Iterable[str]) -> str:
     )
 
 
-def section(heading: str, *parts: str) -> str:
+def section(heading: str, *parts: str, anchor: str = "") -> str:
     """A part of the page with its heading."""
-    return f"<section><h2>{escape(heading)}</h2>\n{''.join(parts)}</section>\n"
+    name = f' id="{escape(anchor)}"' if anchor else ""
+    return f"<section{name}><h2>{escape(heading)}</h2>\n{''.join(parts)}</section>\n"
+
+
+def block(heading: str, *parts: str) -> str:
+    """A part of a section with its heading."""
+    return f'<div class="block"><h3>{escape(heading)}</h3>\n{"".join(parts)}</div>\n'
+
+
+def fold(summary: str, *parts: str) -> str:
+    """Parts that are shown once somebody asks for them."""
+    return f"<details><summary>{escape(summary)}</summary>\n{''.join(parts)}</details>\n"
+
+
+def warning(*sentences: str) -> str:
+    """What a reader must not miss."""
+    return f'<div class="warning">{"".join(map(paragraph, sentences))}</div>\n'
 
 
 def paragraph(text: str) -> str:
@@ -49,10 +75,10 @@ def number(value: str, name: str, note: str, colour: int | None = None) -> str:
     )
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str | Entry]]) -> str:
     """Cells of text; all columns but the first are set to the right, as numbers are."""
     lines = [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
-    lines += [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows]
+    lines += [f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows]
     return f'<div class="scroll"><table>{"".join(lines)}</table></div>\n'
 
 
@@ -74,3 +100,16 @@ def card(title: str, *parts: str) -> str:
 def commands(text: str) -> str:
     """What to type in a shell."""
     return f"<pre>{escape(text)}</pre>\n"
+
+
+def _cell(content: str | Entry) -> str:
+    if isinstance(content, str):
+        return f"<td>{escape(content)}</td>"
+    text = escape(content.text)
+    if content.link:
+        text = f'<a href="#{escape(content.link)}">{text}</a>'
+    if content.colour:
+        text = f'<span class="c{content.colour}"><i></i></span>{text}'
+    notes = "".join(f"<small>{escape(note)}</small>" for note in content.notes)
+    kind = f' class="{escape(content.kind)}"' if content.kind else ""
+    return f"<td{kind}>{text}{notes}</td>"

@@ -3,7 +3,7 @@
 Shapes: N environments, T steps, P places of a walk, M places that were remembered.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.agent import Agent
-from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
-from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.config import Run
 from episodic_curiosity.evaluate import evaluate
-from episodic_curiosity.methods import find_device
-from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.methods import find_device, load_bonus
 from episodic_curiosity.record import read_config
-from episodic_curiosity.worlds import Step, World, WorldSpec, make_world
+from episodic_curiosity.worlds import Step, World, make_world
 from episodic_curiosity.worlds.maze.overhead import Picture
 from episodic_curiosity.worlds.maze.world import MazeWorld
 
@@ -62,7 +60,8 @@ def walk(folder: Path, num_envs: int, *, seed: int = 0) -> list[Walk]:
     )
     if not isinstance(world, MazeWorld):
         raise ValueError(f"only mazes can be drawn from above, {run.task} is none")
-    watched = _Watched(world, _load_bonus(run, folder, world.spec))
+    bonus = load_bonus(run, world, folder)
+    watched = _Watched(world, bonus if isinstance(bonus, EpisodicBonus) else None)
     evaluation = evaluate(
         Agent.load(folder, device), watched, num_episodes=num_envs, seed=seed, trajectories=True
     )
@@ -82,7 +81,7 @@ class _Watched:
     """A world whose every step is shown to a bonus; notes when its memory took that in."""
 
     def __init__(self, world: World, bonus: EpisodicBonus | None) -> None:
-        self.spec = world.spec
+        self.spec = replace(world.spec, can_capture=False)  # every step has to be looked at
         self._world, self._bonus = world, bonus
         self._stored: list[Tensor] = []  # T + 1 of (N,)
 
@@ -108,19 +107,3 @@ class _Watched:
             stored = (self._bonus.memory.added > before) & (opens or ~step.first)
         self._stored.append(stored)
         return step
-
-
-def _load_bonus(run: Run, folder: Path, spec: WorldSpec) -> EpisodicBonus | None:
-    """The run's R-network over an empty memory; None for a method without them."""
-    if not isinstance(run.bonus, EpisodicConfig):
-        return None
-    r_network = RNetwork.load(folder, spec.device)
-    memory = EpisodicMemory(
-        spec.num_envs,
-        run.bonus.memory_capacity,
-        r_network.slot_size,
-        replacement=run.bonus.replacement,
-        seed=run.seed,
-        device=spec.device,
-    )
-    return EpisodicBonus(r_network, memory, run.bonus)

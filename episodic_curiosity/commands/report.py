@@ -1,0 +1,44 @@
+"""`curiosity report`."""
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+PAGE = Path("report.html")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """What `curiosity report` takes."""
+
+    results: tyro.conf.Positional[Path]  # the folder that `curiosity table` writes to
+    out: Path | None = None  # the page; None: report.html, unless only Markdown is asked for
+    markdown: Path | None = None  # the tables alone, for the documentation
+
+
+def report(arguments: list[str]) -> None:
+    """Lays results beside the published numbers, on a page for a browser."""
+    options = tyro.cli(
+        ReportOptions, args=arguments, prog="curiosity report", description=report.__doc__
+    )
+    from episodic_curiosity.report.grids import lay_out
+    from episodic_curiosity.report.markdown import results_markdown
+    from episodic_curiosity.report.results_page import results_page
+    from episodic_curiosity.saving import write_atomically
+
+    layout = lay_out(options.results)
+    for problem in layout.problems:
+        print(f"curiosity: not counted: {problem.reason}", file=sys.stderr)
+    files = {}
+    if options.out or not options.markdown:
+        files[options.out or PAGE] = results_page(layout, options.results)
+    if options.markdown:
+        command = shlex.join(["curiosity", "report", *arguments])
+        files[options.markdown] = results_markdown(layout, options.results, command)
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically({path: content.encode()})
+        print(path)
