@@ -7,12 +7,18 @@ from episodic_curiosity import __version__
 from episodic_curiosity.commands.evaluate import evaluate
 from episodic_curiosity.commands.fit import fit
 from episodic_curiosity.commands.lists import doctor, methods, tasks
+from episodic_curiosity.commands.report import report
+from episodic_curiosity.commands.table import table
 from episodic_curiosity.commands.train import train
+from episodic_curiosity.commands.watch import watch
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train": train,
     "fit": fit,
     "evaluate": evaluate,
+    "table": table,
+    "report": report,
+    "watch": watch,
     "tasks": tasks,
     "methods": methods,
     "doctor": doctor,

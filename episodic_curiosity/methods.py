@@ -1,6 +1,7 @@
 """Methods: the bonus that each adds to PPO, made for one run."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -12,6 +13,8 @@ from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.bonus.nothing import NoBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus, make_replay
 from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig
+from episodic_curiosity.bonus.state import check_part
+from episodic_curiosity.checkpoints import Checkpoints
 from episodic_curiosity.checks import usable_device
 from episodic_curiosity.config import RNetworkOptions, Run
 from episodic_curiosity.reachability.network import RNetwork
@@ -22,6 +25,8 @@ from episodic_curiosity.reachability.random_play import (
     held_out_steps,
 )
 from episodic_curiosity.reachability.training import FitReport
+from episodic_curiosity.record import CHECKPOINTS
+from episodic_curiosity.saving import LoadError
 from episodic_curiosity.worlds import Split, World, WorldSpec, make_world
 
 REPLAY = "replay.bin"  # in a run's folder, of worlds that cannot redraw what they showed
@@ -48,6 +53,23 @@ def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
             return ICMBonus(world.spec, run.bonus, seed=run.seed)
         case EpisodicConfig():
             return _episodic(run, run.bonus, world, folder)
+
+
+def load_bonus(run: Run, world: World, folder: Path) -> Bonus:
+    """What the method of a trained run pays, before it is normalised; nothing is remembered."""
+    spec = world.spec
+    match run.bonus:
+        case EpisodicConfig():
+            r_network = RNetwork.load(folder, spec.device)
+            return EpisodicBonus(r_network, _memory(run, run.bonus, spec, r_network), run.bonus)
+        case ICMConfig():
+            bonus = ICMBonus(spec, run.bonus, seed=run.seed)
+            saved = _saved_bonus(run, folder)
+            check_part(saved, "model", bonus.model.state_dict())
+            bonus.model.load_state_dict(saved["model"])
+            return bonus
+        case _:
+            return make_bonus(run, world, folder)
 
 
 def make_r_network(run: Run, world: World) -> RNetwork:
@@ -117,14 +139,7 @@ def fit_r_network(run: Run, r_network: RNetwork, folder: Path, *, progress: bool
 def _episodic(run: Run, config: EpisodicConfig, world: World, folder: Path) -> EpisodicBonus:
     options = _options(run)
     r_network = make_r_network(run, world)
-    memory = EpisodicMemory(
-        world.spec.num_envs,
-        config.memory_capacity,
-        r_network.slot_size,
-        replacement=config.replacement,
-        seed=run.seed,
-        device=world.spec.device,
-    )
+    memory = _memory(run, config, world.spec, r_network)
     if options.online is None:
         return EpisodicBonus(r_network, memory, config)
     # Two checkpoints are kept: what the older one refers to must not be overwritten yet.
@@ -134,6 +149,28 @@ def _episodic(run: Run, config: EpisodicConfig, world: World, folder: Path) -> E
         r_network, world.spec.num_envs, options.online, run.seed, replay=replay
     )
     return OnlineEpisodicBonus(fitting, memory, config)
+
+
+def _memory(
+    run: Run, config: EpisodicConfig, spec: WorldSpec, r_network: RNetwork
+) -> EpisodicMemory:
+    return EpisodicMemory(
+        spec.num_envs,
+        config.memory_capacity,
+        r_network.slot_size,
+        replacement=config.replacement,
+        seed=run.seed,
+        device=spec.device,
+    )
+
+
+def _saved_bonus(run: Run, folder: Path) -> dict[str, Any]:
+    """The state of the method's own bonus in the newest checkpoint."""
+    newest = Checkpoints(folder / CHECKPOINTS).load_newest()
+    if newest is None:
+        raise LoadError(f"{folder} has no checkpoint, which the bonus of {run.method} is in")
+    bonus: dict[str, Any] = newest[1]["state"]["bonus"]
+    return bonus["inner"] if run.normalise_bonus else bonus
 
 
 def _options(run: Run) -> RNetworkOptions:

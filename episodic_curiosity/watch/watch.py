@@ -1,0 +1,115 @@
+"""From a run's folder, or from nothing but a task, to a film."""
+
+import contextlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+try:
+    import PIL  # noqa: F401, which draws every film
+except ImportError as missing:
+    raise ImportError("films need Pillow: pip install 'episodic-curiosity[film]'") from missing
+
+from episodic_curiosity import presets
+from episodic_curiosity.agent import Agent
+from episodic_curiosity.bonus import Bonus
+from episodic_curiosity.bonus.nothing import NoBonus
+from episodic_curiosity.config import Run
+from episodic_curiosity.evaluate import Evaluation, evaluate
+from episodic_curiosity.methods import find_device, load_bonus
+from episodic_curiosity.record import read_config
+from episodic_curiosity.train import make_agent
+from episodic_curiosity.watch.cameras import Scenery, Setting, open_scenery
+from episodic_curiosity.watch.config import FilmConfig
+from episodic_curiosity.watch.episode import Filmed
+from episodic_curiosity.watch.film import check_film, write_film
+from episodic_curiosity.watch.frames import Storyboard
+
+
+@dataclass(frozen=True)
+class Film:
+    """What was written, and how the episodes in it went."""
+
+    path: Path
+    story: Storyboard
+    evaluation: Evaluation
+
+    def report(self) -> str:
+        """Lines to print."""
+        height, width, _ = self.story[0].picture.shape
+        size = self.path.stat().st_size / 1000
+        lines = [
+            f"{self.path}: {width} x {height}, {len(self.story)} frames, "
+            f"{self.story.seconds:.0f} s, {size:,.0f} KB"
+        ]
+        coverage = self.evaluation.coverage
+        for number, reward in enumerate(self.evaluation.reward):
+            line = f"episode {number + 1}: {self.evaluation.length[number]} steps"
+            line += f", reward {reward:g}"
+            if coverage is not None:
+                line += f", coverage {coverage[number]}"
+            lines.append(line)
+        return "\n".join(lines)
+
+
+def watch_run(folder: Path, out: Path, config: FilmConfig) -> Film:
+    """Films the agent of a run's folder: the first episodes that `evaluate_run` would count."""
+    check_film(out)
+    run = replace(Run.from_dict(read_config(folder)), device=config.device)
+    agent = Agent.load(folder, find_device(run))
+    with _opened(run, config) as scenery:
+        bonus = load_bonus(run, scenery.world, folder)
+        return _film((run.task, run.method), agent, bonus, scenery, out, config)
+
+
+def watch_untrained(task: str, out: Path, config: FilmConfig) -> Film:
+    """Films an agent that has learnt nothing and so plays at random."""
+    check_film(out)
+    run = presets.resolve(task, "ppo", "cpu", presets.PRESETS["cpu"].steps, config.seed)
+    run = replace(run, device=config.device)
+    with _opened(run, config) as scenery:
+        agent = make_agent(run, scenery.world.spec)
+        return _film((task, "untrained"), agent, NoBonus(), scenery, out, config)
+
+
+def _opened(run: Run, config: FilmConfig) -> contextlib.closing[Scenery]:
+    options = run.world.options(config.split)
+    options.pop("stagger", None)  # whole episodes are wanted of any split
+    setting = Setting(run.task, config.split, config.seed, find_device(run), options)
+    return contextlib.closing(open_scenery(setting, config.height))
+
+
+def _film(
+    title: tuple[str, str],
+    agent: Agent,
+    bonus: Bonus,
+    scenery: Scenery,
+    out: Path,
+    config: FilmConfig,
+) -> Film:
+    spec = scenery.world.spec
+    filmed = Filmed(
+        scenery.world,
+        bonus,
+        list(scenery.cameras.values()),
+        num_episodes=config.episodes,
+        num_steps=config.steps or spec.episode_steps,
+        num_shots=config.frames,
+    )
+    evaluation = evaluate(
+        agent,
+        filmed,
+        num_episodes=config.episodes,
+        deterministic=config.deterministic,
+        seed=config.seed,
+    )
+    story = Storyboard(
+        title=title,
+        episodes=filmed.episodes,
+        captions=tuple(scenery.cameras),
+        fps=config.fps,
+        height=config.height,
+        map_cell=spec.oracle_cell if spec.has_position and not scenery.has_map else None,
+        has_bonus=not isinstance(bonus, NoBonus),
+    )
+    write_film(out, story, config.colours)
+    return Film(out, story, evaluation)
