@@ -101,11 +101,13 @@ def _ant(setting: Setting, height: int) -> Scenery:
 
 
 def _simulator(setting: Setting, height: int) -> Scenery:  # noqa: ARG001
+    from episodic_curiosity.worlds.television import Television
     from episodic_curiosity.worlds.worker_world import WorkerWorld
 
     world = setting.make()
-    assert isinstance(world, WorkerWorld)
-    return Scenery(world, {"first person": lambda _, __: world.picture()}, has_map=False)
+    simulator = world.world if isinstance(world, Television) else world
+    assert isinstance(simulator, WorkerWorld)
+    return Scenery(world, {"first person": lambda _, __: simulator.picture()}, has_map=False)
 
 
 def _gymnasium(setting: Setting, height: int) -> Scenery:  # noqa: ARG001
