@@ -22,6 +22,7 @@ from episodic_curiosity.reachability.online import OnlineFitting
 from episodic_curiosity.reachability.random_play import (
     bytes_kept,
     fit_to_random_play,
+    held_out_envs,
     held_out_steps,
 )
 from episodic_curiosity.reachability.training import FitReport
@@ -95,7 +96,7 @@ def random_play_bytes(run: Run, spec: WorldSpec) -> int:
     """What the random play takes that the R-network is fitted to and measured on (EC)."""
     play = _options(run).random_play
     assert play is not None
-    num_envs = spec.num_envs * max(1, len(play.tasks))
+    num_envs = held_out_envs(spec) * max(1, len(play.tasks))
     num_steps = play.steps + held_out_steps(play.steps, play.fit, num_envs)
     return bytes_kept(spec, num_steps)
 
@@ -106,11 +107,11 @@ def fit_r_network(run: Run, r_network: RNetwork, folder: Path, *, progress: bool
     assert play is not None
     tasks = play.tasks or (run.task,)
 
-    def worlds(split: Split) -> list[World]:
+    def worlds(split: Split, num_envs: int) -> list[World]:
         return [
             make_world(
                 task,
-                num_envs=run.world.num_envs,
+                num_envs=num_envs,
                 seed=run.seed,
                 device=find_device(run),
                 split=split,
@@ -119,7 +120,8 @@ def fit_r_network(run: Run, r_network: RNetwork, folder: Path, *, progress: bool
             for task in tasks
         ]
 
-    trained_on, held_out = worlds("r-network"), worlds("validation")
+    trained_on = worlds("r-network", run.world.num_envs)
+    held_out = worlds("validation", held_out_envs(trained_on[0].spec))
     try:
         return fit_to_random_play(
             r_network,

@@ -111,6 +111,14 @@ def held_out_steps(num_steps: int, config: FitConfig, num_envs: int) -> int:
     return max(min(HELD_OUT_STEPS, num_steps // 4), config.least_steps // 2 * num_envs)
 
 
+def held_out_envs(spec: WorldSpec) -> int:
+    """Environments that an R-network is tested on: so few that each plays a whole episode.
+
+    In shorter stretches of time what is far is hardly far enough to be told from what is near.
+    """
+    return max(1, min(spec.num_envs, HELD_OUT_STEPS // spec.episode_steps))
+
+
 def bytes_kept(spec: WorldSpec, num_steps: int) -> int:
     """What `num_steps` steps, of all environments together, take as snapshots or frames."""
     if spec.can_redraw:

@@ -9,7 +9,11 @@ from episodic_curiosity.reachability import random_play as module
 from episodic_curiosity.reachability.experience import Experience
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.network import RNetwork
-from episodic_curiosity.reachability.random_play import fit_to_random_play, random_play
+from episodic_curiosity.reachability.random_play import (
+    fit_to_random_play,
+    held_out_envs,
+    random_play,
+)
 from episodic_curiosity.reachability.replay import FrameReplay, SnapshotReplay
 from episodic_curiosity.reachability.training import FitConfig
 from episodic_curiosity.worlds import make_world
@@ -78,6 +82,17 @@ def test_where_it_is_kept_makes_no_difference(tmp_path, monkeypatch):
         assert torch.equal(everything(played), everything(snapshots))
         assert torch.equal(played.first, snapshots.first)
     assert [path.name for path in tmp_path.iterdir()] == ["y.bin"]
+
+
+@pytest.mark.parametrize(
+    ("num_envs", "episode_steps", "expected"),
+    [(1024, 1800, 27), (16, 1800, 16), (64, 525, 64), (8, 10**6, 1)],
+)
+def test_held_out_environments_play_whole_episodes(num_envs, episode_steps, expected):
+    spec = dataclasses.replace(
+        Corridor(num_envs=3).spec, num_envs=num_envs, episode_steps=episode_steps
+    )
+    assert held_out_envs(spec) == expected
 
 
 def test_mazes_are_kept_as_snapshots():
