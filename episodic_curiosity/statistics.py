@@ -33,6 +33,7 @@ class Estimate(NamedTuple):
     value: float
     low: float
     high: float
+    num_values: int  # of the smallest sample behind it; of one the interval says nothing
 
 
 def summarise(values: ArrayLike, *, seed: int = 0) -> Summary:
@@ -75,7 +76,7 @@ def interquartile_mean(
         picked = [sample[rows] for sample, rows in zip(samples, drawn, strict=True)]
         found.append(_middle_half(np.concatenate(picked, axis=1)))
     value = float(_middle_half(np.concatenate(samples)[None])[0])
-    return Estimate(value, *_middle(np.concatenate(found), CONFIDENCE))
+    return Estimate(value, *_middle(np.concatenate(found), CONFIDENCE), min(sizes))
 
 
 def probability_of_improvement(
@@ -109,7 +110,7 @@ def probability_of_improvement(
             chances.append((taken * _counts(columns)).sum(axis=1) / won.size)
         found.append(np.mean(chances, axis=0))
     value = float(np.mean([won.mean() for won in wins]))
-    return Estimate(value, *_middle(np.concatenate(found), CONFIDENCE))
+    return Estimate(value, *_middle(np.concatenate(found), CONFIDENCE), min(sizes))
 
 
 def ratio_of_means(
@@ -134,7 +135,8 @@ def ratio_of_means(
     tail = (1.0 - CONFIDENCE) / 2.0
     ratios = np.sort(np.concatenate(found))  # not interpolated: some may be infinite
     low, high = (ratios[round(share * (num_resamples - 1))] for share in (tail, 1.0 - tail))
-    return Estimate(float(our.mean() / their.mean()), float(low), float(high))
+    value = float(our.mean() / their.mean())
+    return Estimate(value, float(low), float(high), min(len(our), len(their)))
 
 
 def _draws(sizes: Sequence[int], num_resamples: int, seed: int) -> Iterator[list[NDArray[Any]]]:

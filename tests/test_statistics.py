@@ -60,6 +60,18 @@ def test_interval_holds_the_mean_about_as_often_as_it_says():
     assert 0.84 < held / 400 < 0.94
 
 
+@pytest.mark.parametrize(("size", "share"), [(5, 0.84), (3, 0.73), (2, 0.51)])
+def test_intervals_of_few_values_are_as_narrow_as_a_report_says(size, share):
+    generator = np.random.default_rng(size)
+    held = 0
+    for number in range(600):
+        low, high = bootstrap_interval(
+            generator.normal(size=size), num_resamples=400, seed=number
+        )
+        held += low <= 0.0 <= high
+    assert held / 600 == pytest.approx(share, abs=0.06)  # 0.02 is one sigma
+
+
 def test_interval_is_near_that_of_the_normal_distribution():
     sample = np.random.default_rng(1).normal(size=1000)
     error = 1.96 * sample.std(ddof=1) / 1000**0.5
@@ -102,8 +114,8 @@ def test_interquartile_mean_by_hand(strata, expected):
 
 def test_strata_are_resampled_each_by_itself():
     # Whatever is drawn, half of the values are 1 and half are 5: the mean cannot move.
-    assert interquartile_mean([[1.0, 1.0, 1.0], [5.0, 5.0, 5.0]]) == (3.0, 3.0, 3.0)
-    _, low, high = interquartile_mean([[1.0, 1.0, 1.0, 5.0, 5.0, 5.0]])
+    assert interquartile_mean([[1.0, 1.0, 1.0], [5.0, 5.0, 5.0]]) == (3.0, 3.0, 3.0, 3)
+    _, low, high, _ = interquartile_mean([[1.0, 1.0, 1.0, 5.0, 5.0, 5.0]])
     assert low < 2.0 < 4.0 < high
 
 
@@ -120,7 +132,7 @@ def test_stratified_interval_is_that_of_a_loop():
         ]
         means.append(np.mean(sorted(values)[1:6]))  # 7 // 4 = 1 from each end
     found = interquartile_mean(strata, num_resamples=300, seed=4)
-    assert found[1:] == pytest.approx(tuple(np.percentile(means, [2.5, 97.5])))
+    assert found[1:3] == pytest.approx(tuple(np.percentile(means, [2.5, 97.5])))
 
 
 @pytest.mark.parametrize(
@@ -155,16 +167,23 @@ def test_interval_of_the_probability_is_that_of_a_loop():
             of_tasks.append(np.mean([(a > b) + 0.5 * (a == b) for a, b in pairs]))
         chances.append(np.mean(of_tasks))
     found = probability_of_improvement(ours, theirs, num_resamples=200, seed=7)
-    assert found[1:] == pytest.approx(tuple(np.percentile(chances, [2.5, 97.5])))
+    assert found[1:3] == pytest.approx(tuple(np.percentile(chances, [2.5, 97.5])))
 
 
 def test_ratio_of_means_by_hand():
     assert ratio_of_means([6.0, 10.0], [2.0, 1.0, 3.0]).value == 4.0
-    assert ratio_of_means([6.0], [4.0]) == (1.5, 1.5, 1.5)
+    assert ratio_of_means([6.0], [4.0]) == (1.5, 1.5, 1.5, 1)
     # A resample of 1s alone or of 3s alone is one of four: the interval spans all ratios.
-    assert ratio_of_means([6.0], [1.0, 3.0]) == (3.0, 2.0, 6.0)
+    assert ratio_of_means([6.0], [1.0, 3.0]) == (3.0, 2.0, 6.0, 1)
     # So is one of nothing but zeros: there is no upper end.
-    assert ratio_of_means([6.0], [0.0, 3.0]) == (4.0, 2.0, float("inf"))
+    assert ratio_of_means([6.0], [0.0, 3.0]) == (4.0, 2.0, float("inf"), 1)
+
+
+def test_an_estimate_knows_its_smallest_sample():
+    # Nothing can be drawn from one value but that value: a width of zero is no certainty.
+    assert interquartile_mean([[1.0, 2.0, 3.0], [5.0, 6.0]]).num_values == 2
+    assert probability_of_improvement([[1.0, 2.0]], [[0.0]]) == (1.0, 1.0, 1.0, 1)
+    assert ratio_of_means([4.0, 4.0, 4.0], [2.0, 2.0]) == (2.0, 2.0, 2.0, 2)
 
 
 def test_bad_strata():

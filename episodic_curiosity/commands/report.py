@@ -4,10 +4,12 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
 PAGE = Path("report.html")
+File = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,8 +17,8 @@ class ReportOptions:
     """What `curiosity report` takes."""
 
     results: tyro.conf.Positional[Path]  # the folder that `curiosity table` writes to
-    out: Path | None = None  # the page; None: report.html, unless only Markdown is asked for
-    markdown: Path | None = None  # the tables alone, for the documentation
+    out: File = None  # the page; None: report.html, unless only Markdown is asked for
+    markdown: File = None  # the tables alone, for the documentation
 
 
 def report(arguments: list[str]) -> None:
@@ -24,6 +26,9 @@ def report(arguments: list[str]) -> None:
     options = tyro.cli(
         ReportOptions, args=arguments, prog="curiosity report", description=report.__doc__
     )
+    for path in (options.out, options.markdown):
+        if path is not None and path.is_dir():
+            raise ValueError(f"{path} is a folder; name a file in it")
     from episodic_curiosity.report.grids import lay_out
     from episodic_curiosity.report.markdown import results_markdown
     from episodic_curiosity.report.results_page import results_page

@@ -26,7 +26,7 @@ def bar_chart(title: str, x: Axis, bars: Sequence[Bar], note: str = "") -> str:
     """A figure with its title; bars begin at zero."""
     ends = [0.0, *x.shows]
     for bar in bars:
-        ends += [] if bar.measured is None else [*bar.measured]
+        ends += [] if bar.measured is None else bar.measured[:3]
         ends += [] if bar.published is None else [bar.published]
     across = Scale.over(ends, LEFT, WIDTH - RIGHT)
     bottom = ROW * len(bars)
@@ -77,15 +77,16 @@ def _drawn(bar: Bar, middle: float, across: Scale, x: Axis) -> str:
 
 def _measured(name: str, found: Estimate, middle: float, across: Scale, x: Axis) -> list[str]:
     start, end = sorted((across(0.0), across(found.value)))
-    low, high = across(found.low), across(found.high)
-    told = (
-        f"{name}, measured: {format(found.value, x.form)} {x.label}, "
-        f"{format(found.low, x.form)} to {format(found.high, x.form)}"
-    )
+    told = f"{name}, measured: {format(found.value, x.form)} {x.label}"
+    interval = []
+    if found.num_values > 1:
+        told += f", {format(found.low, x.form)} to {format(found.high, x.form)}"
+        low, high = across(found.low), across(found.high)
+        interval = [f'<path class="interval" d="M{low:.1f} {middle}H{high:.1f}"/>']
     return [
         f'<rect x="{start:.1f}" y="{middle - THICK / 2}" width="{end - start:.1f}" '
         f'height="{THICK}" rx="2"><title>{escape(told)}</title></rect>',
-        f'<path class="interval" d="M{low:.1f} {middle}H{high:.1f}"/>',
+        *interval,
         _right(format(found.value, x.form), "value", middle),
     ]
 

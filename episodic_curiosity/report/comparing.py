@@ -12,6 +12,8 @@ from episodic_curiosity.statistics import (
     summarise,
 )
 
+MIN_SEEDS = 2  # of each side: what one run beats says nothing about the next
+
 
 class Overall(NamedTuple):
     """A row over all tasks of its grid on which it was measured."""
@@ -32,8 +34,8 @@ def baseline(grid: Grid) -> Row:
 def improvement(grid: Grid, row: Row, task: str | None = None) -> Estimate | None:
     """How likely a run of the row is better than one of the baseline, on a task or on all.
 
-    None where there is nothing to compare: another row, the other's seeds, or a direction that
-    is better.
+    Tasks count on which both have two seeds or more. None where there is nothing to compare:
+    no such task, no other row, or no direction that is better.
     """
     base = baseline(grid)
     if row == base or grid.experiment.measure == "speed":
@@ -42,8 +44,8 @@ def improvement(grid: Grid, row: Row, task: str | None = None) -> Estimate | Non
         (ours.values, theirs.values)
         for each in grid.tasks
         if task in (None, each)
-        if (ours := grid.place(row, each)).results
-        and (theirs := grid.place(base, each)).results
+        if len((ours := grid.place(row, each)).results) >= MIN_SEEDS
+        and len((theirs := grid.place(base, each)).results) >= MIN_SEEDS
     ]
     if not pairs:
         return None

@@ -1,11 +1,12 @@
 """Learning curves: what a run's folder or a result recorded, as the points of a line."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from episodic_curiosity.measuring import OF_EPISODES
 from episodic_curiosity.record import read_metrics
 from episodic_curiosity.report.chart import Points
 
@@ -18,25 +19,26 @@ def curve(folder: Path, metric: str, num_points: int = NUM_POINTS) -> Points:
 
 
 def thinned(
-    lines: Iterable[Mapping[str, float]], metric: str, num_points: int = NUM_POINTS
+    lines: Sequence[Mapping[str, float]], metric: str, num_points: int = NUM_POINTS
 ) -> Points:
     """A metric over the steps; neighbouring lines are averaged into so many points at most.
 
-    A point stands at the last step that it covers.
+    Each episode weighs the same. A point stands at the last step that it covers, whether the
+    metric was measured there or not: so do those of other seeds. A piece without any
+    measurement has no point.
     """
-    known = [
-        (line["steps"], line[metric])
-        for line in lines
-        if math.isfinite(line.get(metric, math.nan))
-    ]
     # All pieces but the last are of one size: unequal ones would put a kink into the line.
-    size = max(1, math.ceil(len(known) / num_points))
-    pieces = [np.array(known[start : start + size]) for start in range(0, len(known), size)]
-    return tuple((float(piece[-1, 0]), float(piece[:, 1].mean())) for piece in pieces)
+    size = max(1, math.ceil(len(lines) / num_points))
+    pieces = [lines[start : start + size] for start in range(0, len(lines), size)]
+    means = ((float(piece[-1]["steps"]), _mean(piece, metric)) for piece in pieces)
+    return tuple((steps, mean) for steps, mean in means if mean is not None)
 
 
 def mean_curve(curves: Sequence[Points]) -> Points:
-    """The mean of several curves at the steps where each of them has a point."""
+    """The mean of several curves at the steps where each of them has a point.
+
+    A mean of fewer would jump wherever one more begins.
+    """
     if not curves:
         return ()
     by_steps = [dict(points) for points in curves]
@@ -44,3 +46,12 @@ def mean_curve(curves: Sequence[Points]) -> Points:
     return tuple(
         (steps, sum(points[steps] for points in by_steps) / len(by_steps)) for steps in shared
     )
+
+
+def _mean(lines: Sequence[Mapping[str, float]], metric: str) -> float | None:
+    known = [line for line in lines if math.isfinite(line.get(metric, math.nan))]
+    if not known:
+        return None
+    is_of_episodes = metric in OF_EPISODES
+    weights = [line.get("episodes", 1.0) if is_of_episodes else 1.0 for line in known]
+    return float(np.average([line[metric] for line in known], weights=weights))

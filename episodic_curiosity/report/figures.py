@@ -74,7 +74,9 @@ def _extent(grid: Grid, task: str) -> str:
 
 
 def _estimate(short: Summary | None) -> Estimate | None:
-    return None if short is None else Estimate(short.mean, short.low, short.high)
+    if short is None:
+        return None
+    return Estimate(short.mean, short.low, short.high, short.num_values)
 
 
 def _plain_form(places: list[Place]) -> str:

@@ -5,18 +5,15 @@ experiment in one world, trained with one preset for one number of steps. No mea
 its place, so that 1M steps can never be taken for 20M.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from episodic_curiosity.cells import PAPER_STEPS
 from episodic_curiosity.experiments import EXPERIMENTS, Experiment, Row
 from episodic_curiosity.published import Published
-from episodic_curiosity.record import differences
-from episodic_curiosity.results import Damage, Key, Result, load_results, read_timing
-from episodic_curiosity.saving import LoadError
+from episodic_curiosity.report.counted import Counted, Timing, count_results, mean_of
+from episodic_curiosity.results import Key, Problem, Result
 from episodic_curiosity.statistics import Estimate, Summary, interquartile_mean, summarise
 
 ORACLE = "ppo+oracle"
@@ -32,9 +29,6 @@ class Setting(NamedTuple):
         return f"preset {self.preset}, {self.steps:,} steps"
 
 
-PUBLISHED_WITH = Setting("paper", PAPER_STEPS)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """A row on a task: what was measured there and what was published."""
@@ -44,17 +38,27 @@ class Place:
     metric: str
     key: Key  # of seed 0
     results: tuple[Result, ...]  # one for each seed, in their order; none: missing
-    timings: tuple[Mapping[str, Any], ...]  # of those seeds whose time was written down
+    timings: tuple[Timing, ...]  # of those seeds whose time was written down
     published: Published | None
 
     @property
     def seeds(self) -> list[int]:
         return [result.seed for result in self.results]
 
+    @property
+    def episodes(self) -> int | None:
+        """Of the test of each seed; None where nothing was played."""
+        return self.results[0].episodes if self.results else None
+
+    @property
+    def codes(self) -> list[str]:
+        """The versions of the code that its results were measured with."""
+        return sorted({result.code for result in self.results})
+
     @cached_property
     def values(self) -> list[float]:
         """The mean over the test's episodes of each seed."""
-        means = (_mean(result, self.metric) for result in self.results)
+        means = (mean_of(result, self.metric) for result in self.results)
         return [mean for mean in means if mean is not None]  # all: the others were left out
 
     @cached_property
@@ -110,44 +114,28 @@ class Layout(NamedTuple):
     """Everything there is to show."""
 
     grids: list[Grid]  # in the order of the paper, each experiment at least once
-    problems: list[Damage]  # files that were not counted, and why
+    others: list[Place]  # of tables that the paper does not have, one for each number
+    problems: list[Problem]  # files that were not counted, and why
 
 
 def lay_out(folder: Path) -> Layout:
-    """Sorts a folder's results into grids; what can stand in none is left out and named."""
-    loaded = load_results(folder)
-    if not loaded.results and not loaded.damaged:
-        raise ValueError(f"{folder} holds no results; `curiosity table` writes some")
-    kept, problems = _alike(loaded.results)
-    timings, without = _timings(folder, kept)
-    problems += without
-    settings = sorted({Setting(key.preset, key.steps) for key in kept}, reverse=True)
+    """Sorts a folder's results into grids; what may stand in none is left out and named."""
+    counted = count_results(folder)
+    settings = sorted({Setting(key.preset, key.steps) for key in counted.results}, reverse=True)
     grids = []
     for experiment in EXPERIMENTS.values():
         found = [
             grid
             for world in experiment.worlds
             for setting in settings
-            if (grid := _grid(experiment, world, setting, kept, timings)).is_begun
+            if (grid := _grid(experiment, world, setting, counted)).is_begun
         ]
-        if not found:
-            world = experiment.worlds[0]
-            found = [_grid(experiment, world, PUBLISHED_WITH, kept, timings)]
-        grids += found
-    shown = {place.key for grid in grids for place in grid.places}
-    for key in kept.keys() - shown:
-        for result in kept[key]:
-            problems.append(_problem(result, f"stands in no row and column of {key.table}"))
-    return Layout(grids, [*loaded.damaged, *sorted(problems)])
+        as_published = Setting("paper", experiment.steps)
+        grids += found or [_grid(experiment, experiment.worlds[0], as_published, counted)]
+    return Layout(grids, _others(counted), counted.problems)
 
 
-def _grid(
-    experiment: Experiment,
-    world: str,
-    setting: Setting,
-    results: Mapping[Key, tuple[Result, ...]],
-    timings: Mapping[Key, tuple[Mapping[str, Any], ...]],
-) -> Grid:
+def _grid(experiment: Experiment, world: str, setting: Setting, counted: Counted) -> Grid:
     def place(source: Experiment, row: Row, task: str) -> Place:
         key = source.key(row, task, *setting, seed=0)
         return Place(
@@ -155,8 +143,8 @@ def _grid(
             task=task,
             metric=source.metric(task),
             key=key,
-            results=results.get(key, ()),
-            timings=timings.get(key, ()),
+            results=counted.results.get(key, ()),
+            timings=counted.timings.get(key, ()),
             published=source.published(row, task),
         )
 
@@ -178,58 +166,22 @@ def _grid(
     )
 
 
-def _alike(
-    results: Iterable[Result],
-) -> tuple[dict[Key, tuple[Result, ...]], list[Damage]]:
-    """The seeds of each place, under the key of seed 0, without those of another config."""
-    by_place: dict[Key, list[Result]] = {}
-    problems = []
-    for result in results:
-        if result.table not in EXPERIMENTS:
-            problems.append(_problem(result, f"is of no experiment: {result.table!r}"))
-        elif _mean(result, metric := EXPERIMENTS[result.table].metric(result.task)) is None:
-            problems.append(
-                _problem(result, f"lacks the number that its table shows: {metric}")
-            )
-        else:
-            by_place.setdefault(result.key._replace(seed=0), []).append(result)
-    kept = {}
-    for key, group in by_place.items():
-        first, *others = sorted(group, key=lambda result: result.seed)
-        alike = [first]
-        for other in others:
-            paths = [path for path, *_ in differences(first.config, other.config)]
-            if another := [path for path in paths if path != "seed"]:
-                reason = f"has another {another[0]} than seed {first.seed}"
-                problems.append(_problem(other, reason))
-            else:
-                alike.append(other)
-        kept[key] = tuple(alike)
-    return kept, problems
-
-
-def _timings(
-    folder: Path, results: Mapping[Key, tuple[Result, ...]]
-) -> tuple[dict[Key, tuple[Mapping[str, Any], ...]], list[Damage]]:
-    """How long the seeds of each place took; a file that cannot be read is a problem."""
-    found: dict[Key, tuple[Mapping[str, Any], ...]] = {}
-    problems = []
-    for key, group in results.items():
-        known = []
-        for result in group:
-            try:
-                timing = read_timing(folder, result.key)
-            except LoadError as error:
-                problems.append(Damage(result.key.path, str(error)))
-            else:
-                known += [timing] if timing else []
-        found[key] = tuple(known)
-    return found, problems
-
-
-def _problem(result: Result, reason: str) -> Damage:
-    return Damage(result.key.path, f"{result.key.path} {reason}")
-
-
-def _mean(result: Result, metric: str) -> float | None:
-    return result.metrics.get(metric, {}).get("mean")
+def _others(counted: Counted) -> list[Place]:
+    """What stands in no experiment of the paper, number by number."""
+    return [
+        Place(
+            row=Row(
+                name=key.method + (f"@{key.variant}" if key.variant else ""), method=key.method
+            ),
+            task=key.task,
+            metric=metric,
+            key=key,
+            results=results,
+            timings=counted.timings[key],
+            published=None,
+        )
+        for key, results in counted.results.items()
+        if key.table not in EXPERIMENTS
+        for metric in results[0].metrics
+        if all(mean_of(result, metric) is not None for result in results)
+    ]

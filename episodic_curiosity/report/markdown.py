@@ -1,6 +1,7 @@
 """The tables of a folder of results as Markdown, for the documentation."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
 from episodic_curiosity.report import written
@@ -8,7 +9,13 @@ from episodic_curiosity.report.grids import Grid, Layout
 from episodic_curiosity.report.page import Entry
 from episodic_curiosity.report.promises import claims_table
 from episodic_curiosity.report.results_page import READING, table_command
-from episodic_curiosity.report.tables import Table, beside_table, numbers_table, overall_table
+from episodic_curiosity.report.tables import (
+    Table,
+    beside_table,
+    numbers_table,
+    overall_table,
+    plain_table,
+)
 
 
 def results_markdown(layout: Layout, folder: Path, command: str) -> str:
@@ -23,6 +30,11 @@ def results_markdown(layout: Layout, folder: Path, command: str) -> str:
         markdown_table(claims_table(layout.grids)),
         *(_grid(grid, folder) for grid in measured),
     ]
+    for table, places in groupby(layout.others, key=lambda place: place.key.table):
+        parts += [f"## Not of the paper: {table}", markdown_table(plain_table(list(places)))]
+    if layout.problems:
+        reasons = (f"- {problem.reason}" for problem in layout.problems)
+        parts += ["## Not counted", "\n".join(reasons)]
     if missing:
         parts += ["## Not measured yet", "\n".join(f"- {title}" for title in missing)]
     return "\n\n".join(parts) + "\n"

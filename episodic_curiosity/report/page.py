@@ -3,6 +3,7 @@
 Each function returns HTML; what is text comes in as text and is escaped here.
 """
 
+import itertools
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -75,10 +76,18 @@ def number(value: str, name: str, note: str, colour: int | None = None) -> str:
     )
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str | Entry]]) -> str:
-    """Cells of text; all columns but the first are set to the right, as numbers are."""
-    lines = [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
-    lines += [f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows]
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str | Entry]], aside: Sequence[str] = ()
+) -> str:
+    """Cells of text; all columns but the first are set to the right, as numbers are.
+
+    Columns named in `aside` are left out where there is little room.
+    """
+    kinds = ["aside" if name in aside else "" for name in head]
+    lines = [
+        f"<tr>{''.join(map(_cell, row, kinds, itertools.repeat(tag)))}</tr>"
+        for tag, row in (("th", head), *(("td", row) for row in rows))
+    ]
     return f'<div class="scroll"><table>{"".join(lines)}</table></div>\n'
 
 
@@ -102,14 +111,14 @@ def commands(text: str) -> str:
     return f"<pre>{escape(text)}</pre>\n"
 
 
-def _cell(content: str | Entry) -> str:
-    if isinstance(content, str):
-        return f"<td>{escape(content)}</td>"
+def _cell(content: str | Entry, column: str, tag: str) -> str:
+    content = Entry(content) if isinstance(content, str) else content
     text = escape(content.text)
     if content.link:
         text = f'<a href="#{escape(content.link)}">{text}</a>'
     if content.colour:
         text = f'<span class="c{content.colour}"><i></i></span>{text}'
     notes = "".join(f"<small>{escape(note)}</small>" for note in content.notes)
-    kind = f' class="{escape(content.kind)}"' if content.kind else ""
-    return f"<td{kind}>{text}{notes}</td>"
+    kinds = " ".join(filter(None, (content.kind, column)))
+    mark = f' class="{escape(kinds)}"' if kinds else ""
+    return f"<{tag}{mark}>{text}{notes}</{tag}>"

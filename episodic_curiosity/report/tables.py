@@ -8,7 +8,14 @@ from episodic_curiosity.report.comparing import Overall, baseline, improvement, 
 from episodic_curiosity.report.grids import Grid, Place
 from episodic_curiosity.report.page import Entry
 
-RATE = "steps_per_second"  # an R-network alone has none
+# An R-network alone has none of these.
+RATES = {
+    "steps/s while training": "steps_per_second",
+    "steps/s in all": "steps_per_second_in_all",
+}
+EXTENT = ["preset", "steps", "seeds", "test episodes"]
+NUMBERS = ["mean", "deviation", "IQM", "95 % interval"]
+TIME = ["minutes a run", *RATES, "on"]
 
 
 class Table(NamedTuple):
@@ -16,6 +23,7 @@ class Table(NamedTuple):
 
     head: Sequence[str]
     rows: Sequence[Sequence[str | Entry]]
+    aside: Sequence[str] = ()  # heads of columns that a phone has no room for
 
 
 def beside_table(grid: Grid) -> Table:
@@ -49,11 +57,39 @@ def overall_table(grid: Grid) -> Table:
 
 def numbers_table(grid: Grid) -> Table:
     """All that is known of every place that was measured."""
-    head = ["task", "method", "preset", "steps", "seeds", "mean", "deviation", "IQM"]
-    head += ["95 % interval", f"P(better than {baseline(grid).name})", "published"]
-    head += ["measured / published", "minutes a run", "steps/s", "on"]
+    head = ["task", "method", *EXTENT, *NUMBERS, f"P(better than {baseline(grid).name})"]
+    head += ["published", "measured / published", *TIME]
     by_task = sorted(grid.measured, key=lambda place: grid.tasks.index(place.task))
-    return Table(head, [_numbers(grid, place) for place in by_task])
+    rows = [
+        [
+            short_name(place.task),
+            place.row.name,
+            *_extent(place),
+            *_numbers(place),
+            written.estimate(improvement(grid, place.row, place.task)),
+            written.published_with_seeds(place),
+            _beside_published(place),
+            *_time(place),
+        ]
+        for place in by_task
+    ]
+    return Table(head, rows)
+
+
+def plain_table(places: Sequence[Place]) -> Table:
+    """Places that the paper does not have, with nothing beside them."""
+    rows = [
+        [
+            place.task,
+            place.row.name,
+            place.metric,
+            *_extent(place),
+            *_numbers(place),
+            *_time(place),
+        ]
+        for place in places
+    ]
+    return Table(["task", "method", "number", *EXTENT, *NUMBERS, *TIME], rows)
 
 
 def short_name(task: str) -> str:
@@ -72,41 +108,53 @@ def _both(place: Place) -> Entry:
     paper = [f"paper {written.published_with_seeds(place)}"] if place.published else []
     if not place.results:
         return Entry("missing", paper, kind="missing")
-    return Entry(written.measured(place), [written.count(len(place.results), "seed"), *paper])
+    seeds = written.count(len(place.results), "seed")
+    return Entry(written.measured(place), [seeds, *_mixed(place), *paper])
 
 
-def _numbers(grid: Grid, place: Place) -> list[str | Entry]:
+def _mixed(place: Place) -> list[str]:
+    """A note where a mean is of what several versions of the code measured."""
+    return [f"{len(place.codes)} versions of the code"] if len(place.codes) > 1 else []
+
+
+def _extent(place: Place) -> list[str | Entry]:
+    return [
+        place.key.preset,
+        f"{place.key.steps:,}",
+        Entry(str(len(place.results)), _mixed(place)),
+        "-" if place.episodes is None else f"{place.episodes:,}",
+    ]
+
+
+def _numbers(place: Place) -> list[str | Entry]:
     short, middle = place.summary, place.middle
     assert short is not None
     assert middle is not None
     how = written.form(place.metric, short.mean)
-    ratio = "-"
-    if place.published is not None and place.published.mean:
-        ratio = f"{short.mean / place.published.mean:.2f}"
     return [
-        short_name(place.task),
-        place.row.name,
-        place.key.preset,
-        f"{place.key.steps:,}",
-        str(len(place.results)),
         format(short.mean, how),
         "-" if short.deviation is None else format(short.deviation, how),
         format(middle.value, how),
         written.interval(middle, how),
-        written.estimate(improvement(grid, place.row, place.task)),
-        written.published_with_seeds(place),
-        ratio,
-        *_time(place),
     ]
 
 
-def _time(place: Place) -> list[str]:
+def _beside_published(place: Place) -> str:
+    if place.summary is None or place.published is None or not place.published.mean:
+        return "-"
+    return f"{place.summary.mean / place.published.mean:.2f}"
+
+
+def _time(place: Place) -> list[str | Entry]:
     """Minutes and steps a second of a run, the mean over its seeds, and on what."""
-    minutes = [timing["seconds"] / 60 for timing in place.timings]
-    rates = [timing[RATE] for timing in place.timings if RATE in timing]
-    hardware = sorted({str(timing["hardware"]) for timing in place.timings})
-    return [_mean(minutes), _mean(rates), ", ".join(hardware) or "-"]
+    minutes = _mean([timing["seconds"] / 60 for timing in place.timings], ",.1f")
+    rates = [
+        _mean([timing[rate] for timing in place.timings if rate in timing], ",.0f")
+        for rate in RATES.values()
+    ]
+    hardware = sorted({str(timing.get("hardware", "-")) for timing in place.timings})
+    return [minutes, *rates, ", ".join(hardware) or "-"]
 
 
-def _mean(values: list[float]) -> str:
-    return f"{sum(values) / len(values):,.0f}" if values else "-"
+def _mean(values: list[float], how: str) -> str:
+    return format(sum(values) / len(values), how) if values else "-"

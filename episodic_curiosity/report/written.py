@@ -45,8 +45,8 @@ def published_with_seeds(place: Place) -> str:
 
 
 def interval(found: Estimate, how: str) -> str:
-    """A dash where it has no width: one seed says nothing about others."""
-    if found.low == found.high:
+    """A dash where there is one seed: it says nothing about others."""
+    if found.num_values < 2:
         return "-"
     return f"{format(found.low, how)} to {format(found.high, how)}"
 

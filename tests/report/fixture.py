@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from episodic_curiosity.experiments import EXPERIMENTS
+from episodic_curiosity.report.grids import Grid, Layout, Place
 from episodic_curiosity.results import Result, write_measured
 
 OFFSETS = (3.0, -0.5, 0.0, -1.0, 0.5)  # of five seeds from their middle, in spreads
@@ -42,12 +43,13 @@ def write(
     value: float,
     seed: int = 0,
     steps: int = STEPS,
+    preset: str = "gpu",
 ) -> Path:
     """One result; its curve climbs to the value. Returns where it was written."""
     experiment = EXPERIMENTS[table]
     (row,) = (row for row in experiment.rows if row.name == row_name)
     task = f"{experiment.worlds[0]}/{column}"
-    cell = experiment.cell(row, task, "gpu", steps, seed)
+    cell = experiment.cell(row, task, preset, steps, seed)
     run = cell.run()
     metric = experiment.metric(task)
     start = run.random_play_steps
@@ -59,16 +61,34 @@ def write(
         }
         for share in shares
     ]
+    is_agent = experiment.measure == "agent"
+    length = {"length": {"num_values": 100, "mean": 1.0, "deviation": 0.0}}
     result = Result(
         **cell.key._asdict(),
         config=run.to_dict(),
         code="0.1.0 (sources 0123456789ab)",
-        command=f"curiosity table {table} --cell {cell.key.label} --preset gpu --steps {steps}",
-        curve=climb if experiment.measure == "agent" else [],
-        metrics={metric: {"num_values": 100, "mean": value, "deviation": 1.0}},
+        command=f"curiosity table {table} --cell {cell.key.label} --preset {preset} "
+        f"--steps {steps}",
+        curve=climb if is_agent else [],
+        metrics={metric: {"num_values": 100, "mean": value, "deviation": 1.0}}
+        | (length if is_agent else {}),
         action_shares={},
     )
-    timing = {"seconds": steps / 10_000, "steps_per_second": 10_000.0, "hardware": "a GPU"}
+    timing = {"seconds": steps / 10_000, "steps_per_second": 12_000.0, "hardware": "a GPU"}
     path = folder / cell.key.path
     write_measured(path, result, timing)
     return path
+
+
+def grid_of(layout: Layout, table: str, steps: int = STEPS) -> Grid:
+    (grid,) = (
+        grid
+        for grid in layout.grids
+        if grid.experiment.name == table and grid.setting.steps == steps
+    )
+    return grid
+
+
+def place(grid: Grid, row_name: str, task: str) -> Place:
+    (row,) = (row for row in grid.experiment.rows if row.name == row_name)
+    return grid.place(row, task)

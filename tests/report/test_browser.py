@@ -96,8 +96,9 @@ def test_folds_open_and_show_the_numbers_and_their_commands(open_page):
     numbers.locator("summary").click()
     row = numbers.locator("tr", has_text="sparse").filter(has_text="ppo+ec").first
     shown = row.locator("td").all_inner_texts()
-    assert shown[:8] == ["sparse", "ppo+ec", "gpu", "20,000,000", "5", "28.8", "3.1", "28.0"]
-    assert shown[9].startswith("0.78 (")
+    assert shown[:6] == ["sparse", "ppo+ec", "gpu", "20,000,000", "5", "100"]
+    assert shown[6:9] == ["28.8", "3.1", "28.0"]
+    assert shown[10].startswith("0.78 (")
     commands.locator("summary").click()
     command = "curiosity table table1 --cell maze/sparse:ppo+ec:3 --preset gpu --steps 20000000"
     assert page.get_by_text(command).is_visible()
@@ -166,3 +167,19 @@ def test_it_is_readable_in_every_light_and_on_every_screen(open_page, scheme, vi
     before = name.bounding_box()["x"]
     page.locator("#table1 .scroll").first.evaluate("box => { box.scrollLeft = 200; }")
     assert name.bounding_box()["x"] == pytest.approx(before, abs=1)
+
+
+def test_a_phone_shows_what_was_measured_without_scrolling(open_page):
+    page = open_page(viewport=PHONE)
+    for heading, kept, left_out in (
+        ("What was measured", "seeds of a cell", ["world", "preset"]),
+        ("What the paper says in words", "published", ["promised"]),
+    ):
+        section = page.locator("section", has=page.get_by_role("heading", name=heading))
+        box, head = section.locator(".scroll"), section.locator("th")
+        assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0
+        assert head.filter(has_text=kept).is_visible()
+        hidden = [cell.text_content() for cell in head.all() if not cell.is_visible()]
+        assert hidden == left_out
+    desk = open_page()
+    assert all(cell.is_visible() for cell in desk.locator("section th").all()[:6])

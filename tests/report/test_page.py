@@ -80,7 +80,7 @@ def test_a_curve_is_the_mean_of_neighbouring_lines(tmp_path):
         record.write(50, {"loss": 0.1})  # no episode ended
         record.write(60, {"coverage": float("nan")})
     assert curve(tmp_path, "coverage") == ((10, 1.0), (20, 3.0), (30, 5.0), (40, 8.0))
-    assert curve(tmp_path, "coverage", num_points=2) == ((20, 2.0), (40, 6.5))
+    assert curve(tmp_path, "coverage", num_points=2) == ((30, 3.0), (60, 8.0))
     assert curve(tmp_path, "bonus") == ()
 
 

@@ -1,24 +1,20 @@
 """Results beside the published numbers: what is averaged, what is not, how it is written."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
-from episodic_curiosity.claims import CLAIMS
 from episodic_curiosity.cli import main
 from episodic_curiosity.experiments import EXPERIMENTS
 from episodic_curiosity.report.comparing import baseline, improvement, normalised, overall
-from episodic_curiosity.report.curves import mean_curve
-from episodic_curiosity.report.grids import Grid, Setting, lay_out
+from episodic_curiosity.report.curves import mean_curve, thinned
+from episodic_curiosity.report.grids import Setting, lay_out
 from episodic_curiosity.report.markdown import markdown_table, results_markdown
 from episodic_curiosity.report.page import Entry
-from episodic_curiosity.report.promises import claims_table, measured_ratio, steps_to_success
 from episodic_curiosity.report.results_page import results_page
 from episodic_curiosity.report.tables import Table, beside_table, numbers_table, overall_table
-from episodic_curiosity.results import Result, write_measured
 from episodic_curiosity.statistics import interquartile_mean
-from tests.report.fixture import STEPS, write, write_results
+from tests.report.fixture import STEPS, grid_of, place, write, write_results
 from tests.report.test_page import assert_nothing_from_elsewhere
 
 ROOT = Path(__file__).parents[2]
@@ -29,20 +25,6 @@ def layout(tmp_path_factory):
     folder = tmp_path_factory.mktemp("measured") / "results"
     write_results(folder)
     return lay_out(folder)
-
-
-def grid_of(layout, table: str, steps: int = STEPS) -> Grid:
-    (grid,) = (
-        grid
-        for grid in layout.grids
-        if grid.experiment.name == table and grid.setting.steps == steps
-    )
-    return grid
-
-
-def place(grid: Grid, row_name: str, task: str):
-    (row,) = (row for row in grid.experiment.rows if row.name == row_name)
-    return grid.place(row, task)
 
 
 def test_every_experiment_is_there_and_none_mixes_steps(layout):
@@ -62,10 +44,7 @@ def test_every_experiment_is_there_and_none_mixes_steps(layout):
 
 def test_presets_are_kept_apart(tmp_path):
     write(tmp_path, "table1", "ppo", "sparse", 10.0)
-    path = write(tmp_path, "table1", "ppo", "sparse", 20.0, steps=STEPS + 1)
-    other = dataclasses.replace(Result.read(path), preset="cpu", steps=STEPS)
-    write_measured(tmp_path / other.key.path, other, {"seconds": 1.0, "hardware": "a CPU"})
-    path.unlink()
+    write(tmp_path, "table1", "ppo", "sparse", 20.0, preset="cpu")
     values = {
         grid.setting: place(grid, "ppo", "maze/sparse").values
         for grid in lay_out(tmp_path).grids
@@ -115,16 +94,16 @@ def test_rows_borrowed_from_table_1_and_what_they_are_compared_with(layout):
 
 
 def test_what_the_table_says(layout):
-    head, rows = beside_table(grid_of(layout, "table1"))
+    head, rows, _ = beside_table(grid_of(layout, "table1"))
     assert head[:2] == ["preset gpu, 20,000,000 steps", "sparse"]
     assert rows[0][0] == Entry("ppo", colour=1)
     assert rows[0][1] == Entry("25.6 ± 6.2", ["5 seeds", "paper 27.0 ± 5.1 (30)"])
     assert rows[1][7] == Entry("missing", ["paper 9.39 ± 0.02 (30)"], kind="missing")
     assert rows[3][4] == Entry("478 ± 31", ["5 seeds", "paper 472 ± 18 (30)"])
 
-    _, rows = beside_table(grid_of(layout, "table1", 1_000_000))
+    _, rows, _ = beside_table(grid_of(layout, "table1", 1_000_000))
     assert rows[0][4] == Entry("150", ["1 seed", "paper 191 ± 12 (30)"])
-    _, rows = beside_table(grid_of(layout, "accuracy"))
+    _, rows, _ = beside_table(grid_of(layout, "accuracy"))
     assert [row[1] for row in rows] == [
         Entry("92.0%", ["1 seed", "paper 93%"]),
         Entry("79.0%", ["1 seed", "paper 78%"]),
@@ -133,7 +112,7 @@ def test_what_the_table_says(layout):
 
 
 def test_all_numbers_of_a_place(layout):
-    head, rows = numbers_table(grid_of(layout, "table1"))
+    head, rows, _ = numbers_table(grid_of(layout, "table1"))
     (line,) = (row for row in rows if row[:2] == ["sparse", "ppo+ec"])
     known = dict(zip(head, line, strict=True))
     low, high = known.pop("95 % interval").split(" to ")
@@ -144,19 +123,21 @@ def test_all_numbers_of_a_place(layout):
         "method": "ppo+ec",
         "preset": "gpu",
         "steps": "20,000,000",
-        "seeds": "5",
+        "seeds": Entry("5", []),
+        "test episodes": "100",
         "mean": "28.8",
         "deviation": "3.1",
         "IQM": "28.0",
         "published": "26.2 ± 1.9 (30)",
         "measured / published": "1.10",
-        "minutes a run": "33",
-        "steps/s": "10,000",
+        "minutes a run": "33.3",
+        "steps/s while training": "12,000",
+        "steps/s in all": "10,000",
         "on": "a GPU",
     }
-    _, rows = numbers_table(grid_of(layout, "table1", 1_000_000))
-    # One seed has no spread and no interval, and says little about the next.
-    assert rows[1][5:10] == ["90.0", "-", "90.0", "-", "0.00"]
+    _, rows, _ = numbers_table(grid_of(layout, "table1", 1_000_000))
+    # One seed has no spread, no interval, and beats nothing for certain.
+    assert rows[1][6:11] == ["90.0", "-", "90.0", "-", "-"]
 
 
 def test_nothing_is_called_better_for_having_more_parameters(tmp_path):
@@ -164,54 +145,8 @@ def test_nothing_is_called_better_for_having_more_parameters(tmp_path):
         write(tmp_path, "speed", row, "sparse", value)
     grid = grid_of(lay_out(tmp_path), "speed")
     assert overall_table(grid).rows == []
-    assert numbers_table(grid).rows[1][9] == "-"
+    assert numbers_table(grid).rows[1][10] == "-"
     assert "<rect" not in results_page(lay_out(tmp_path), tmp_path)
-
-
-def test_claims_are_ratios(layout):
-    rows = claims_table(layout.grids).rows
-    by_claim = {row[0].notes[0]: row[1:] for row in rows}
-    more_goals = by_claim["ppo+ec against ppo+icm in table1, very-sparse"]
-    assert more_goals[0].text.startswith("1.97 (")  # 26.8 / 13.6
-    assert more_goals[0].notes == [
-        "maze/very-sparse",
-        "preset gpu, 20,000,000 steps",
-        "5 and 5 seeds",
-    ]
-    assert more_goals[1:] == ["at least 2", "2.21"]  # 24.7 / 11.2
-    faster = by_claim["ppo+ec against ppo+icm in vizdoom, sparse"]
-    assert faster[0] == Entry("missing", kind="missing")
-
-
-def test_steps_to_success_and_seconds_a_step(tmp_path):
-    for method, value in (("ppo+ec", 1.0), ("ppo+icm", 0.9)):
-        write(tmp_path, "vizdoom", method, "sparse", value)
-    for method, rate in (("ppo", 400.0), ("ppo+ec", 100.0)):
-        path = write(tmp_path, "speed", method, "sparse", 1e6)
-        timing = {"seconds": 1.0, "steps_per_second": rate, "hardware": "a GPU"}
-        write_measured(path, Result.read(path), timing)
-    grids = {grid.experiment.name: grid for grid in lay_out(tmp_path).grids}
-    curious = place(grids["vizdoom"], "ppo+ec", "vizdoom/sparse").results[0]
-    curve = [
-        {"steps": steps, "reward": reward}
-        for steps, reward in ((10, 0.99), (20, 0.5), (30, 0.96), (40, 1.0))
-    ]
-    assert steps_to_success(dataclasses.replace(curious, curve=[*curve, {"steps": 50}])) == 30
-    assert steps_to_success(dataclasses.replace(curious, curve=curve[:2])) is None
-
-    (faster,) = (
-        claim for claim in CLAIMS if (claim.experiment, claim.column) == ("vizdoom", "sparse")
-    )
-    rows = [
-        place(grids["vizdoom"], name, "vizdoom/sparse")
-        for name in (faster.better, faster.worse)
-    ]
-    assert measured_ratio(faster, *rows) is None  # ICM never gets there
-    (slower,) = (claim for claim in CLAIMS if "slower with EC" in claim.name)
-    rows = [
-        place(grids["speed"], name, "maze/sparse") for name in (slower.better, slower.worse)
-    ]
-    assert measured_ratio(slower, *rows).value == 4.0
 
 
 def test_the_mean_of_curves_is_where_all_of_them_have_a_point():
@@ -220,50 +155,29 @@ def test_the_mean_of_curves_is_where_all_of_them_have_a_point():
     assert mean_curve(()) == ()
 
 
-def test_what_cannot_be_averaged_is_named_and_left_out(tmp_path):
-    write(tmp_path, "table1", "ppo", "sparse", 10.0)
-    path = write(tmp_path, "table1", "ppo", "sparse", 20.0, seed=1)
-    result = Result.read(path)
-    ppo = result.config["ppo"] | {"num_epochs": 99}
-    changes = (
-        {"config": result.config | {"ppo": ppo}},
-        {"table": "mine"},
-        {"metrics": {"length": result.metrics["reward"]}, "seed": 2},
-        {"variant": "mine"},
+def test_seeds_whose_first_episode_ends_at_different_points_have_a_mean():
+    early, late = (
+        [{"steps": 10 * number} for number in range(1, begin)]
+        + [
+            {"steps": 10 * number, "reward": level, "episodes": 2.0}
+            for number in range(begin, 101)
+        ]
+        for begin, level in ((2, 1.0), (7, 3.0))
     )
-    for change in changes:
-        other = dataclasses.replace(result, **change)
-        write_measured(tmp_path / other.key.path, other, {"seconds": 1, "hardware": "a CPU"})
-    layout = lay_out(tmp_path)
-    assert place(grid_of(layout, "table1"), "ppo", "maze/sparse").values == [10.0]
-    name = "maze-sparse__ppo__gpu__20000000"
-    assert sorted(problem.reason for problem in layout.problems) == [
-        "mine/" + f"{name}__s1.json is of no experiment: 'mine'",
-        "table1/maze-sparse__ppo@mine__gpu__20000000__s1.json stands in no row and column of "
-        "table1",
-        f"table1/{name}__s1.json has another ppo.num_epochs than seed 0",
-        f"table1/{name}__s2.json lacks the number that its table shows: reward",
+    points = mean_curve([thinned(curve, "reward") for curve in (early, late)])
+    # Three lines to a point: at 30, 60 ... 990 and 1,000; the late one begins at 70.
+    assert [steps for steps, _ in points] == [*range(90, 1000, 30), 1000]
+    assert {mean for _, mean in points} == {2.0}
+
+
+def test_a_point_weighs_every_episode_alike():
+    lines = [
+        {"steps": 1, "reward": 1.0, "episodes": 3.0, "r_network_accuracy": 0.5},
+        {"steps": 2, "reward": 5.0, "episodes": 1.0, "r_network_accuracy": 0.9},
+        {"steps": 3},
     ]
-
-
-def test_a_damaged_file_is_reported_on_the_page_and_on_stderr(tmp_path, capsys):
-    results, out = tmp_path / "results", tmp_path / "pages" / "report.html"
-    write(results, "table1", "ppo", "sparse", 10.0)
-    path = write(results, "table1", "ppo", "sparse", 99.0, seed=1)
-    path.write_bytes(path.read_bytes().replace(b"99.0", b"11.0"))
-    timing = write(results, "table1", "ppo", "sparse", 20.0, seed=2).with_suffix(".timing.json")
-    timing.write_text("{")
-    main(["report", str(results), "--out", str(out)])
-    told = capsys.readouterr()
-    assert told.out == f"{out}\n"
-    assert "s1.json" in told.err
-    assert "fingerprints differ" in told.err
-    assert timing.name in told.err
-    html = out.read_text()
-    assert "2 files not counted:" in html
-    assert "fingerprints differ" in html
-    assert "15.0 ± 7.1" in html  # 10 and 20: the time of a run is not its result
-    assert not path.exists()
+    assert thinned(lines, "reward", 1) == ((3.0, 2.0),)  # (3 * 1 + 5) / 4
+    assert thinned(lines, "r_network_accuracy", 1) == ((3.0, pytest.approx(0.7)),)
 
 
 def test_bad_folders(tmp_path, capsys):
@@ -278,6 +192,38 @@ def test_bad_folders(tmp_path, capsys):
         assert words in error
         assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_no_file_to_write_to(tmp_path, capsys):
+    write(tmp_path / "results", "table1", "ppo", "sparse", 10.0)
+    for option in ("--out", "--markdown"):
+        with pytest.raises(SystemExit) as stopped:
+            main(["report", str(tmp_path / "results"), option, str(tmp_path)])
+        assert stopped.value.code == 2
+        error = capsys.readouterr().err
+        assert error == f"curiosity: {tmp_path} is a folder; name a file in it\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+
+
+def test_help_asks_for_files(capsys):
+    with pytest.raises(SystemExit):
+        main(["report", "--help"])
+    told = capsys.readouterr().out
+    assert "--out FILE" in told
+    assert "{None}" not in told
+
+
+def test_what_would_measure_an_experiment_as_the_paper_did(layout):
+    html = results_page(layout, Path("results"))
+    for command in (
+        "curiosity table ant --world ant --preset paper --steps 10000000 --seeds 30",
+        "curiosity table television-sparse --world maze --preset paper --steps 20000000 "
+        "--seeds 30",
+        "curiosity table memory --world maze --preset paper --steps 20000000 --seeds 5",
+    ):
+        assert f"{command} --out results" in html
+    assert "10 of escape-circle" in html
+    assert html.count("how many seeds it had the paper does not say") == 6
 
 
 def test_a_folder_with_nothing_but_damage_still_makes_a_page(tmp_path, monkeypatch):
@@ -312,9 +258,6 @@ def test_markdown(layout, tmp_path):
 def test_the_tables_of_the_documentation_are_those_of_the_results(monkeypatch):
     """`curiosity report results --markdown docs/results_tables.md` makes them."""
     monkeypatch.chdir(ROOT)
-    committed = Path("docs/results_tables.md")
-    assert committed.exists() == Path("results").exists()
-    if committed.exists():
-        command = "curiosity report results --markdown docs/results_tables.md"
-        wanted = results_markdown(lay_out(Path("results")), Path("results"), command)
-        assert committed.read_text() == wanted, f"`{command}` makes it anew"
+    command = "curiosity report results --markdown docs/results_tables.md"
+    wanted = results_markdown(lay_out(Path("results")), Path("results"), command)
+    assert Path("docs/results_tables.md").read_text() == wanted, f"`{command}` makes it anew"
