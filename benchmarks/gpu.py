@@ -11,6 +11,7 @@ PPO's update against ceilings measured in the same process.
 
 import argparse
 import dataclasses
+import gc
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,7 @@ def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, flo
     run = resolve(task, method, "gpu", STEPS, seed=0)
     if architecture:
         run = _with_paper_r_network(run)
+    gc.collect()  # what was measured before
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     begin = time.perf_counter()
@@ -81,7 +83,6 @@ def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, flo
         parts = Parts.make(run, world, Path(folder))
         if isinstance(parts.curiosity, EpisodicBonus):
             parts.r_network.fitted.fill_(True)
-            parts.curiosity.memory.added.fill_(parts.curiosity.memory.capacity)  # dearest
     parts.collector.reset()
     for number in range(2):  # compiles, and captures
         parts.ppo.update(parts.collector.collect(), number)

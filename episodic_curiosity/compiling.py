@@ -1,16 +1,19 @@
 """Functions compiled for a GPU once in a process, for any number of environments and levels."""
 
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
+# How networks are built, which takes half a millisecond to write down.
+_ARCHITECTURES: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
 # Long chains of small operations are worth one kernel; the indices are clamped already.
 OPTIONS: dict[str, Any] = {"max_fusion_size": 1000, "assert_indirect_indexing": False}
 
@@ -30,7 +33,12 @@ def compile_varying(
     twice.
     """
     # torch.compile counts recompilations per code object, and a process may play many tasks.
-    own = FunctionType(function.__code__.replace(), function.__globals__)
+    own = FunctionType(
+        function.__code__.replace(),
+        function.__globals__,
+        argdefs=function.__defaults__,
+        closure=function.__closure__,
+    )
     options = OPTIONS if backend == "inductor" else None
     compiled = torch.compile(
         own, backend=backend, fullgraph=True, dynamic=False, options=options
@@ -58,14 +66,13 @@ def mark_varying(tensors: Any, dim: int = 0) -> None:
 @contextmanager
 def warming_up(device: torch.device) -> Iterator[None]:
     """Loads meanwhile what the first steps on a GPU would wait for: cuDNN and a compiler."""
-    thread = threading.Thread(target=_warm_up, args=(device,))
-    if device.type == "cuda":
-        thread.start()
-    try:
+    if device.type != "cuda":
         yield
-    finally:
-        if device.type == "cuda":
-            thread.join()
+        return
+    with ThreadPoolExecutor(1) as pool:
+        warmed_up = pool.submit(_warm_up, device)
+        yield
+        warmed_up.result()  # raises what went wrong there
 
 
 def _warm_up(device: torch.device) -> None:
@@ -79,8 +86,11 @@ def _twice(numbers: Tensor) -> Tensor:
 
 def run(network: nn.Module, inputs: Tensor) -> Tensor:
     """What a network makes of a batch; on a GPU compiled, once for all that are built alike."""
-    work = _compiled_for(repr(network)) if inputs.is_cuda else _run
-    outputs: Tensor = work(network, inputs)
+    if not inputs.is_cuda:
+        return _run(network, inputs)
+    if network not in _ARCHITECTURES:
+        _ARCHITECTURES[network] = repr(network)
+    outputs: Tensor = _compiled_for(_ARCHITECTURES[network])(network, inputs)
     return outputs
 
 

@@ -107,6 +107,15 @@ class DMLabConfig(WorldConfig):
     redraw_starts: bool = False  # very-sparse without the authors' patch: from the layout
     renderer: Literal["software", "hardware"] = "software"  # hardware: a GPU draws
     pictures: Path | None = None  # a folder of images for a television
+    # Seconds until a process counts as frozen, enough for all levels to be compiled at once;
+    # None: by the environments for each core.
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        """A relative folder for levels means the one it was when it was named."""
+        super().__post_init__()
+        if self.level_cache is not None:
+            object.__setattr__(self, "level_cache", self.level_cache.absolute())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +126,7 @@ class ViZDoomConfig(WorldConfig):
     episode_steps: int | None = None  # the clock ends an episode after so many
     actions: tuple[str, ...] | None = None  # names of buttons, joined by +, or idle
     num_workers: int | None = None  # processes that share the games out; None: by the cores
+    timeout: float | None = None  # seconds until a process counts as frozen; None: 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,6 +283,7 @@ class Run:
     def num_updates(self) -> int:
         """As many as the steps are enough for; raises where that is none."""
         play = self.random_play_steps
+        self._check_random_play()
         num_updates = (self.steps - play) // self.batch_size
         if num_updates < 1:
             after = f", after {play:,} steps of random play" if play else ""
@@ -281,6 +292,22 @@ class Run:
                 f"({self.world.num_envs} x {self.ppo.num_steps}){after}"
             )
         return num_updates
+
+    def _check_random_play(self) -> None:
+        """Raises where environments play too briefly to be ever far from where they were."""
+        if not self.random_play_steps:
+            return
+        assert self.r_network is not None
+        play = self.r_network.random_play
+        assert play is not None
+        num_envs = self.world.num_envs * max(1, len(play.tasks))
+        least = play.fit.pairs.margin + 2
+        if play.steps // num_envs < least:
+            raise ValueError(
+                f"{play.steps:,} steps of random play are {play.steps // num_envs} for each of "
+                f"{num_envs} environments, fitting an R-network takes at least {least}: give "
+                f"more --steps or --r-network.random-play.steps, or fewer --world.num-envs"
+            )
 
     def steps_after(self, num_updates: int) -> int:
         """Steps behind the run after so many updates, those of random play included."""

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from episodic_curiosity.agent import Agent
 from episodic_curiosity.bonus.oracle import VisitedCells
-from episodic_curiosity.capture import Captured
+from episodic_curiosity.capture import Captured, graph_device
 from episodic_curiosity.checks import check_at_least, usable_device
 from episodic_curiosity.config import Run
 from episodic_curiosity.randomness import random_bits, seed_words
@@ -118,7 +118,7 @@ def evaluate(
         observation.copy_(step.observation)
         clock.add_(1)
 
-    play = Captured(play_once, captures=spec.device.type == "cuda" and spec.can_capture)
+    play = Captured(play_once, graph_device(spec.device, spec.can_capture))
     for time in range(rounds * spec.episode_steps):
         if time % LOOK_EVERY == 0 and tally.is_complete():
             break

@@ -1,16 +1,18 @@
 """Every experiment of the paper as data: its rows, its tasks, the numbers printed there.
 
 A row is a method, or a variant of one; a column is a task. What two tables of the paper share
-is measured once, for Table 1.
+is measured once, for Table 1: with some presets a variant is what the plain method is.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from episodic_curiosity.cells import Cell, Measure, Variant
+from episodic_curiosity.cells import PAPER_STEPS, Cell, Measure, Variant
 from episodic_curiosity.checks import check_choice
+from episodic_curiosity.presets import PRESETS
 from episodic_curiosity.published import Published, find_published
 from episodic_curiosity.results import Key
+from episodic_curiosity.worlds.dmlab.levels import DMLAB_30
 from episodic_curiosity.worlds.television import PROGRAMMES
 
 MAZES = ("maze", "dmlab")  # our simulator, and the one that it mirrors
@@ -34,6 +36,11 @@ class Row:
     name: str
     method: str
     variant: Variant | None = None
+    in_dmlab: Variant | None = None  # of the same name, where DeepMind Lab can do more
+
+    def find_variant(self, task: str) -> Variant | None:
+        """What differs from the plain method on that task."""
+        return self.in_dmlab if self.in_dmlab and task.startswith("dmlab/") else self.variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +54,8 @@ class Experiment:
     columns: tuple[str, ...]  # tasks without their family
     rows: tuple[Row, ...]
     measure: Measure = "agent"
+    steps: int = PAPER_STEPS  # of the paper's runs
+    seeds: int | None = None  # of the paper's; None: it does not say
     note: str = ""  # what is not as in the paper
 
     def tasks(self, world: str) -> tuple[str, ...]:
@@ -55,17 +64,19 @@ class Experiment:
         return tuple(f"{world}/{column}" for column in self.columns)
 
     def cell(self, row: Row, task: str, preset: str, steps: int, seed: int) -> Cell:
-        """What is run for one place of the table."""
-        return Cell(
-            table=self._table(row, task),
+        """What is run for one place of the table; what is as in Table 1 is its cell."""
+        own = Cell(
+            table=self.name,
             task=task,
             method=row.method,
             preset=preset,
             steps=steps,
             seed=seed,
-            variant=row.variant,
+            variant=row.find_variant(task),
             measure=self.measure,
         )
+        shared = replace(own, table="table1", variant=None)
+        return shared if self._is_in_table1(own, shared) else own
 
     def key(self, row: Row, task: str, preset: str, steps: int, seed: int) -> Key:
         """Where the result of one place of the table lies."""
@@ -90,16 +101,26 @@ class Experiment:
         """What the paper prints at that place; None where it prints no number."""
         return find_published(self.name, task.partition("/")[2], row.name)
 
-    def _table(self, row: Row, task: str) -> str:
-        """Whose results these are: what is as in Table 1 is measured for it."""
-        family, _, column = task.partition("/")
-        is_shared = (
-            self.measure == "agent"
-            and row.variant is None
-            and family in MAZES
-            and column in TABLE1_TASKS
-        )
-        return "table1" if is_shared else self.name
+    def _is_in_table1(self, own: Cell, shared: Cell) -> bool:
+        family, _, column = own.task.partition("/")
+        if self.measure != "agent" or family not in MAZES or column not in TABLE1_TASKS:
+            return False
+        if own.variant is None:
+            return True
+        return own.preset in PRESETS and own.is_same_run(shared)
+
+
+def find_trained(cell: Cell) -> Cell | None:
+    """The cell of Table 1 whose run a cell of another table only times; None where none is."""
+    family, _, column = cell.task.partition("/")
+    is_shared = (
+        cell.measure == "speed"
+        and cell.table == "speed"
+        and cell.variant is None
+        and family in MAZES
+        and column in TABLE1_TASKS
+    )
+    return replace(cell, table="table1", measure="agent") if is_shared else None
 
 
 def _methods(*names: str) -> tuple[Row, ...]:
@@ -157,6 +178,7 @@ def _television(column: str, source: str) -> Experiment:
         source=source,
         columns=(*(f"{column}+{programme}" for programme in PROGRAMMES), column),
         rows=TABLE1_METHODS,
+        seeds=30,
         note="the images are made here: the paper's photographs were not published",
     )
 
@@ -170,6 +192,7 @@ EXPERIMENTS = {
             source="Table 1",
             columns=TABLE1_TASKS,
             rows=TABLE1_METHODS,
+            seeds=30,
         ),
         Experiment(
             name="vizdoom",
@@ -178,6 +201,7 @@ EXPERIMENTS = {
             worlds=("vizdoom",),
             columns=("dense", "sparse", "very-sparse"),
             rows=_methods("ppo", "ppo+icm", "ppo+ec"),
+            seeds=3,
             note="the paper prints curves; its text says that ICM and EC reach 1 everywhere",
         ),
         Experiment(
@@ -187,7 +211,9 @@ EXPERIMENTS = {
             worlds=("ant",),
             columns=("no-reward", "escape-circle"),
             rows=_methods("ppo", "ppo+1", "ppo+ec"),
-            note="the paper's runs have 10M steps",
+            steps=10_000_000,
+            seeds=30,
+            note="the paper has 30 seeds of no-reward and 10 of escape-circle",
         ),
         Experiment(
             name="universal",
@@ -197,10 +223,17 @@ EXPERIMENTS = {
             rows=(
                 *_methods("ppo"),
                 _ec("specialised"),
-                _ec("universal", Variant(name="universal", play_tasks=TABLE1_TASKS)),
+                Row(
+                    name="universal",
+                    method="ppo+ec",
+                    variant=Variant(name="universal", play_tasks=TABLE1_TASKS),
+                    in_dmlab=Variant(
+                        name="universal", play_tasks=DMLAB_30, play_steps=10_000_000
+                    ),
+                ),
             ),
-            note="fitted to the seven tasks of Table 1 alike, with the steps of one; the "
-            "paper's to DMLab-30, with four times as many",
+            note="fitted in the mazes to the seven tasks of Table 1 alike, with the steps of "
+            "one; in DeepMind Lab as the paper's, to DMLab-30, with four times as many",
         ),
         Experiment(
             name="transfer",
@@ -238,7 +271,7 @@ EXPERIMENTS = {
                 _ec("2.5M"),
                 _budget("5M", 5_000_000),
             ),
-            note="of 20M steps; in shorter runs as large a share",
+            note="where the usual one is 2.5M; where that is less, less in proportion",
         ),
         Experiment(
             name="parts",

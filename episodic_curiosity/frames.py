@@ -45,9 +45,10 @@ def to_blocks(frames: Tensor, padding: int = 0) -> Tensor:
 
 def blocks_to_input(frames: Tensor, dtype: torch.dtype, padding: int = 0) -> Tensor:
     """Blocks of pixels as numbers; on a GPU by one compiled kernel."""
-    work = _compiled() if frames.is_cuda else _blocks_to_input
-    inputs: Tensor = work(frames, dtype, padding)
-    return inputs
+    work = _blocks_to_input
+    if frames.is_cuda:
+        work = _compiled_for(frames.shape[1:], frames.dtype, dtype, padding)
+    return work(frames, dtype, padding)
 
 
 def _blocks_to_input(frames: Tensor, dtype: torch.dtype, padding: int) -> Tensor:
@@ -55,7 +56,8 @@ def _blocks_to_input(frames: Tensor, dtype: torch.dtype, padding: int) -> Tensor
 
 
 @cache
-def _compiled() -> Callable[..., Tensor]:
+def _compiled_for(*_: object) -> Callable[..., Tensor]:
+    """One for each shape and dtype: torch.compile refuses to compile one function too often."""
     return compile_varying(_blocks_to_input)
 
 

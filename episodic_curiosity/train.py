@@ -19,6 +19,7 @@ from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.bonus.icm import ICMBonus
 from episodic_curiosity.bonus.normalised import NormalisedBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus
+from episodic_curiosity.bonus.state import copied
 from episodic_curiosity.compiling import warming_up
 from episodic_curiosity.config import Run
 from episodic_curiosity.diagnosis import Diagnosis
@@ -36,6 +37,9 @@ from episodic_curiosity.reachability.training import FitReport
 from episodic_curiosity.record import Record, RunFolderError
 from episodic_curiosity.worlds import World, WorldSpec, make_world
 
+# What a run may be resumed with another value of: it decides where, not what.
+MAY_DIFFER = ("device", "world.level_cache", "world.timeout")
+
 
 def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True) -> None:
     """Trains an agent and leaves everything in the folder; `resume` goes on where it stopped.
@@ -47,7 +51,7 @@ def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True
     with closing(_make_world(run)) as world:
         parts = Parts.make(run, world, folder)
         with (
-            Record(folder, run.to_dict(), resume=resume, may_differ=("device",)) as record,
+            Record(folder, run.to_dict(), resume=resume, may_differ=MAY_DIFFER) as record,
             _display(run.steps_after(run.num_updates), record.steps, progress) as display,
             stop_request(display.note) as stop,
         ):
@@ -109,7 +113,7 @@ class Parts:
     def state_dict(self) -> dict[str, Any]:
         """A copy of everything that a run needs to go on as if nothing had happened."""
         return {
-            "agent": self.agent.state_dict(),
+            "agent": copied(self.agent.state_dict()),
             "bonus": self.bonus.state_dict(),
             "ppo": self.ppo.state_dict(),
             "collector": self.collector.state_dict(),
@@ -160,7 +164,6 @@ def _learn(
             parts.save(record.folder)
             record.checkpoint(number, parts.state_dict() | {"number": number})
         if stop.is_set and not is_last:
-            display.note(f"stopped; go on with: curiosity train --resume --out {record.folder}")
             raise KeyboardInterrupt
 
 

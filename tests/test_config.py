@@ -198,3 +198,9 @@ def test_a_run_has_a_name():
 
 def test_every_method_says_what_it_is():
     assert list(BONUSES) == list(paper.METHODS)
+
+
+def test_random_play_that_is_too_brief_is_refused_before_it_begins():
+    run = resolve("maze/no-reward", "ppo+ec", "gpu", 100_000, seed=0)
+    with pytest.raises(ValueError, match=r"are 12 for each of 1024 .* at least 27: give more"):
+        _ = run.num_updates

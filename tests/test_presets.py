@@ -30,13 +30,13 @@ def test_paper_refits_as_published():
 
 def test_gpu_has_big_minibatches_also_where_the_host_simulates():
     run = resolve("maze/sparse", "ppo+ec", "gpu", 20_000_000, seed=0)
-    assert (run.world.num_envs, run.ppo.num_steps, run.batch_size) == (512, 64, 32_768)
+    assert (run.world.num_envs, run.ppo.num_steps, run.batch_size) == (1024, 32, 32_768)
     assert run.batch_size // run.ppo.num_minibatches == 4096
     assert run.world.view_size is None
     assert run.world.stagger
     assert run.r_network.architecture.items() >= (FAST | {"embedder": None}).items()
     fit = run.r_network.random_play.fit
-    assert fit.iterations * fit.batch_size == 4_096_000
+    assert fit.iterations * fit.batch_size == 12_288_000
     host = resolve("gym/CartPole-v1", "ppo+ec", "gpu", 20_000_000, seed=0)
     assert host.world.num_envs == 64
     assert (host.batch_size, host.ppo.num_minibatches) == (32_768, 8)

@@ -14,7 +14,7 @@ from torch import Tensor
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.tally import EpisodeTally
 from episodic_curiosity.bonus import Bonus
-from episodic_curiosity.capture import Captured
+from episodic_curiosity.capture import Captured, graph_device
 from episodic_curiosity.checks import check_at_least
 from episodic_curiosity.randomness import random_bits, seed_words
 from episodic_curiosity.rollout import Rollout
@@ -55,8 +55,7 @@ class Collector:
         # What the last observations of episodes that the clock cut off can be had from.
         self._final_snapshot: Tensor | None = None  # (T, N, bytes), of worlds that give it
         self._final_rows: list[tuple[int, Tensor, Tensor]] = []  # t, rows, observations
-        captures = device.type == "cuda" and spec.can_capture
-        self._play = Captured(self._step, captures=captures)
+        self._play = Captured(self._step, graph_device(device, spec.can_capture))
 
     def reset(self, seed: int | None = None) -> None:
         """Begins new episodes everywhere; a seed begins another series of them."""
@@ -199,6 +198,8 @@ class Collector:
             rollout.final_value[time, rows] = self.agent(observation).value
         if self._final_snapshot is not None:
             times, envs = rollout.truncated.nonzero(as_tuple=True)
+            if len(times) == 1:  # twice: a batch of one would be compiled by itself
+                times, envs = times.repeat(2), envs.repeat(2)
             if len(times):
                 world = cast(RedrawableWorld, self.world)
                 observation = world.redraw_observation(self._final_snapshot[times, envs])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from episodic_curiosity.capture import Captured
+from episodic_curiosity.capture import Captured, graph_device
 from episodic_curiosity.rollout import Rollout
 
 
@@ -62,7 +62,7 @@ class Minibatches:
         self._improve = improve
         self._index = torch.zeros(num_samples, dtype=torch.int64, device=device)
         self._metrics = torch.zeros(0, device=device)
-        self._learn = Captured(self._learn_once, captures=device.type == "cuda")
+        self._learn = Captured(self._learn_once, graph_device(device))
 
     def refill(self, samples: Minibatch) -> None:
         """Goes on with the samples of the rollout's new content."""
@@ -79,5 +79,7 @@ class Minibatches:
 
     def _learn_once(self) -> None:
         metrics = self._improve(self.samples.select(self._index))
-        self.names = list(metrics)
-        self._metrics = torch.stack(list(metrics.values()))
+        if not self.names:  # the first call; a graph has to find the tensor there
+            self.names = list(metrics)
+            self._metrics = torch.zeros(len(metrics), device=self._index.device)
+        self._metrics.copy_(torch.stack(list(metrics.values())))

@@ -133,7 +133,7 @@ class Agent(nn.Module):
         policy, value = self(observation)
         action: Tensor
         if isinstance(policy, Categorical):
-            choose = _compiled_choice() if draw.is_cuda else _choose
+            choose = _compiled_choice(len(self.entries)) if draw.is_cuda else _choose
             action = choose(policy.logits, draw, self.entries)
         else:
             action = policy.mean + policy.stddev * _normal_noise(draw, self.entries)
@@ -184,8 +184,8 @@ def load(folder: str | Path, device: torch.device | str = "cpu") -> Agent:
 
 
 @cache
-def _compiled_choice() -> Callable[..., Tensor]:
-    """One kernel in place of the many small ones of a hash."""
+def _compiled_choice(_: int) -> Callable[..., Tensor]:
+    """One kernel, for each number of actions, in place of the many small ones of a hash."""
     return compile_varying(_choose)
 
 

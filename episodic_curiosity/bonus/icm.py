@@ -222,7 +222,7 @@ class ICMBonus:
 def shrunk(observation: Tensor) -> Tensor:
     """Frames become 42 x 42, each pixel the mean of its area, in [0, 1]; vectors stay."""
     if observation.is_cuda and observation.dim() == 4:
-        smaller: Tensor = _compiled()(observation)
+        smaller: Tensor = _compiled_for(observation.shape[1:], observation.dtype)(observation)
         return smaller
     return _shrunk(observation)
 
@@ -235,8 +235,8 @@ def _shrunk(observation: Tensor) -> Tensor:
 
 
 @cache
-def _compiled() -> Callable[..., Tensor]:
-    """One kernel that reads each frame once."""
+def _compiled_for(*_: object) -> Callable[..., Tensor]:
+    """One kernel, for each shape and dtype, that reads a frame once."""
     return compile_varying(_shrunk)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
-from episodic_curiosity.capture import Captured
+from episodic_curiosity.capture import Captured, graph_device
 from episodic_curiosity.checks import check_at_least, check_number, check_type, check_views
 from episodic_curiosity.reachability.bar import progress_bar
 from episodic_curiosity.reachability.experience import Experience, Window
@@ -129,6 +129,7 @@ def fit(
         raise
     finally:
         r_network.eval()
+        descent.close()
     loss, share_correct = (descent.sums / num_recent).tolist()
     r_network.fitted.fill_(True)
     r_network.held_out_accuracy.fill_(_accuracy(r_network, held_out, held_out_pairs))
@@ -150,19 +151,26 @@ class _Descent:
         self._r_network, self._experience = r_network, experience
         self._optimiser = _adam(r_network, config)
         self._pairs: Pairs | None = None  # in the same places for every batch of a size
-        self._step = Captured(self._descend, captures=False)
+        self._step = Captured(self._descend, None)
 
     def learn(self, pairs: Pairs) -> None:
         """One step down the loss of these pairs; nothing is waited for."""
         if self._pairs is None or len(self._pairs.reachable) != len(pairs.reachable):
             self._pairs = Pairs(*(part.clone() for part in pairs))
-            on_gpu = self._r_network.device.type == "cuda"
-            captures = on_gpu and getattr(self._experience, "can_capture", False)
-            self._step = Captured(self._descend, captures=captures)
+            device, experience = self._r_network.device, self._experience
+            can_capture = getattr(experience, "can_capture", False)
+            together = experience.first.device == device
+            self._step = Captured(
+                self._descend, graph_device(device, can_capture and together)
+            )
         else:
             for held, new in zip(self._pairs, pairs, strict=True):
                 held.copy_(new)
         self._step()
+
+    def close(self) -> None:
+        """Lets go of the graph, which holds on to this and to a batch's activations."""
+        self._step = Captured(self._descend, None)
 
     def _descend(self) -> None:
         assert self._pairs is not None
@@ -272,7 +280,7 @@ def _observations(
     experience: Experience, pairs: Pairs, device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Both observations (B, ...) and the label (B,) as a float, on the R-network's device."""
-    # At once, because a world that redraws on a GPU does so in pieces of a fixed size.
+    # At once: on a GPU a draw of few frames takes as long as one of many.
     time, env = torch.cat([pairs.first, pairs.second]), pairs.env.repeat(2)
     first, second = experience.views(time, env).to(device, non_blocking=True).chunk(2)
     return first, second, pairs.reachable.to(device, torch.float32, non_blocking=True)

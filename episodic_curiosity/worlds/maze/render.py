@@ -45,7 +45,9 @@ class Renderer:
             message = "Numba is missing: mazes are drawn a hundred times slower"
             warnings.warn(message, stacklevel=2)
         else:
-            self._parts = compiled_parts(theme, self._fixed[1].has_slabs)
+            level_map = self._fixed[1]
+            shape = (*level_map.code.shape[1:], height, width)
+            self._parts = compiled_parts(theme, level_map.has_slabs, shape)
 
     @torch.no_grad()
     def draw(
@@ -78,6 +80,7 @@ class Renderer:
 def compiled_parts(
     theme: Theme,  # noqa: ARG001 - each its own
     has_slabs: bool,
+    shape: tuple[int, ...],  # noqa: ARG001 - and this, of the map and the picture
     backend: str = "inductor",
 ) -> Parts:
     """The parts of a picture, compiled at their first calls: once for all worlds of a theme."""

@@ -53,7 +53,9 @@ def test_what_a_gpu_compiles_draws_the_same_and_compiles_once(kind: str) -> None
     for count in (2, 5, 3):  # frames, and levels with them
         scenes = random_scenes(kind, count, num_levels=10 + count)
         level_map = make_level_map(scenes.theme, scenes.stage)
-        parts = render.compiled_parts(scenes.theme, level_map.has_slabs, backend="eager")
+        parts = render.compiled_parts(
+            scenes.theme, level_map.has_slabs, (8, 9), backend="eager"
+        )
         camera = walk_torch.make_camera(8, 9, "cpu")
         drawn = render_torch.render(
             scenes.theme, level_map, textures(), camera, scenes.scene, parts=parts

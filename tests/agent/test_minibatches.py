@@ -1,0 +1,45 @@
+"""A collector fills one rollout again and again: PPO learns from each of its contents."""
+
+import torch
+
+from episodic_curiosity.agent import minibatches
+from episodic_curiosity.capture import Captured
+from tests import fake_graphs
+from tests.agent.playing import random_rollout
+from tests.agent.test_ppo import make_agent, make_ppo, weights_of
+
+
+def learn(num_updates, *, same_tensors):
+    """The weights and metrics of every update, from rollouts of the same contents."""
+    agent = make_agent()
+    ppo = make_ppo(agent)
+    held = random_rollout(6, 4, seed=99)
+    seen = []
+    for number in range(num_updates):
+        rollout = random_rollout(6, 4, seed=number)
+        if same_tensors:
+            for room, content in zip(held, rollout, strict=True):
+                if content is not None:
+                    room.copy_(content)
+            rollout = held
+        metrics = ppo.update(rollout, number)
+        seen.append((weights_of(agent), metrics))
+    return seen
+
+
+def assert_equal(ours, theirs):
+    for (weights, metrics), (other_weights, other_metrics) in zip(ours, theirs, strict=True):
+        assert torch.equal(weights, other_weights)
+        assert metrics == other_metrics
+
+
+def test_a_rollout_that_is_filled_again_is_learnt_from_anew():
+    assert_equal(learn(4, same_tensors=True), learn(4, same_tensors=False))
+
+
+def test_a_captured_minibatch_learns_what_an_eager_one_does(monkeypatch):
+    eager = learn(4, same_tensors=True)
+    fake_graphs.install(monkeypatch)
+    cpu = torch.device("cpu")
+    monkeypatch.setattr(minibatches, "Captured", lambda function, _: Captured(function, cpu))
+    assert_equal(learn(4, same_tensors=True), eager)
