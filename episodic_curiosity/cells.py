@@ -1,4 +1,4 @@
-"""A cell of a table with one seed: which run it is, and where its result lies.
+"""A cell of a table with one seed: which run it is, where its result lies, what counts as it.
 
 A variant changes a run by dotted paths into its config, the same that `curiosity train` takes.
 """
@@ -8,13 +8,17 @@ from typing import Any, Literal
 
 from episodic_curiosity.checks import check_choice
 from episodic_curiosity.config import Run
+from episodic_curiosity.paper import BUDGETS
 from episodic_curiosity.presets import resolve
-from episodic_curiosity.results import Key
+from episodic_curiosity.record import differences, shown
+from episodic_curiosity.results import Key, Result
 
 # What is measured of a cell: the trained agent on the test levels; the R-network alone, on
 # held-out pairs; or how fast it trains and how many parameters it has.
 Measure = Literal["agent", "r-network", "speed"]
 PAPER_STEPS = 20_000_000  # of DeepMind Lab's runs, section 4.2
+# Of the test, unless somebody asks for others, and on the command line at least.
+EPISODES, LEAST_EPISODES = 512, 100
 PLAY = "r_network.random_play"
 FORBIDDEN = (":", "__", "@", "/")  # in a variant's name: they part those of a cell
 
@@ -25,8 +29,9 @@ class Variant:
 
     name: str
     changes: tuple[tuple[str, Any], ...] = ()  # a dotted path and its value each
-    # Of what an R-network is fitted to: steps of random play in runs of the paper's 20M, in
-    # shorter ones less in proportion; and tasks, without the family, which is the run's.
+    # Of what an R-network is fitted to: steps of random play where the paper's R-networks have
+    # theirs, with presets and runs that have less, less in proportion; and tasks, without the
+    # family, which is the run's.
     play_steps: int | None = None
     play_tasks: tuple[str, ...] = ()
 
@@ -42,11 +47,11 @@ class Variant:
         plain = run.to_dict()
         for path, value in self.changes:
             _set(plain, path, value)
+        family = run.task.partition("/")[0]
         if self.play_steps is not None:
-            share = min(1.0, run.steps / PAPER_STEPS)
+            share = run.random_play_steps / BUDGETS[family].steps
             _set(plain, f"{PLAY}.steps", max(1, round(self.play_steps * share)))
         if self.play_tasks:
-            family = run.task.partition("/")[0]
             _set(plain, f"{PLAY}.tasks", [f"{family}/{task}" for task in self.play_tasks])
         return Run.from_dict(plain)
 
@@ -82,10 +87,31 @@ class Cell:
 
     def run(self) -> Run:
         """Everything that decides how it goes; raises where it cannot be run at all."""
-        run = resolve(self.task, self.method, self.preset, self.steps, self.seed)
-        run = self.variant.apply(run) if self.variant else run
+        run = self._resolve()
         _ = run.num_updates  # raises where the steps are not enough for one
         return run
+
+    def is_same_run(self, other: "Cell") -> bool:
+        """Whether the same is trained for both, whatever is measured of it."""
+        return self._resolve() == other._resolve()
+
+    def _resolve(self) -> Run:
+        run = resolve(self.task, self.method, self.preset, self.steps, self.seed)
+        return self.variant.apply(run) if self.variant else run
+
+
+def why_stale(result: Result, cell: Cell, episodes: int = 0) -> str | None:
+    """Why a result does not count for the cell as it is today; None where it does.
+
+    The words go on from the name of the result's file. `episodes` of the test are wanted. A
+    cell that cannot be run at all raises, as its `run` does.
+    """
+    if changes := list(differences(result.config, cell.run().to_dict())):
+        name, was, now = changes[0]
+        return f"was measured with another config ({name} was {shown(was)}, now {shown(now)})"
+    if result.episodes is not None and result.episodes < episodes:
+        return f"was measured on {result.episodes} test episodes, {episodes} are wanted"
+    return None
 
 
 def _set(plain: dict[str, Any], path: str, value: Any) -> None:

@@ -50,8 +50,8 @@ class Claim:
             experiment.published(_row(experiment, method), task)
             for method in (self.better, self.worse)
         )
-        assert better is not None
-        assert worse is not None
+        if better is None or worse is None:
+            return None
         return better.mean / worse.mean
 
     def cells(self, world: str, preset: str, steps: int, seed: int) -> tuple[Cell, Cell]:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from episodic_curiosity import __version__
+from episodic_curiosity.commands.calling import MISTAKEN, call, stop
 from episodic_curiosity.commands.evaluate import evaluate
 from episodic_curiosity.commands.fit import fit
 from episodic_curiosity.commands.lists import doctor, methods, tasks
@@ -23,7 +24,6 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "methods": methods,
     "doctor": doctor,
 }
-FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130  # exit codes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,25 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif name in ("-h", "--help"):
         print(_help())
     elif name not in COMMANDS:
-        _stop(MISTAKEN, f"there is no command {name!r}; choose one of {', '.join(COMMANDS)}")
+        stop(MISTAKEN, f"there is no command {name!r}; choose one of {', '.join(COMMANDS)}")
     else:
-        _call(COMMANDS[name], rest)
-
-
-def _call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
-    try:
-        command(arguments)
-    except (ValueError, ImportError, MemoryError) as error:  # it cannot be done as asked
-        _stop(MISTAKEN, str(error))
-    except (FloatingPointError, OSError) as error:  # it was begun, and failed
-        _stop(FAILED, str(error))
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-
-
-def _stop(code: int, message: str) -> None:
-    print(f"curiosity: {message}", file=sys.stderr)
-    sys.exit(code)
+        call(COMMANDS[name], rest)
 
 
 def _help() -> str:

@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +23,13 @@ from episodic_curiosity.harness import (
     PATIENCE,
     Outcome,
     Settings,
+    check_cells,
     report,
     run_cell,
-    run_folder,
 )
 from episodic_curiosity.record import read_metrics
 from episodic_curiosity.saving import LoadError
+from episodic_curiosity.standing import run_folder
 
 LOCAL = "auto"  # an address: a cluster of this machine alone, which ends with the program
 STORE_BYTES = 100_000_000  # of a local cluster's object store: cells and outcomes are small
@@ -54,14 +55,22 @@ class Request:
 def run_cells_on_ray(
     cells: Sequence[Cell], settings: Settings, address: str, request: Request | None = None
 ) -> list[Outcome]:
-    """Measures the cells that are missing on a cluster; says to standard error how it goes."""
-    for cell in cells:
-        cell.run()  # raises before anything is begun
+    """Measures the cells that are missing on a cluster; says to standard error how it goes.
+
+    Who asks for no GPU computes on CPUs, whatever the nodes have.
+    """
+    check_cells(cells)
     request = request or Request()
+    if settings.device == "cuda" and not request.num_gpus:
+        raise ValueError("the device is cuda, but a cell asks the cluster for no GPU")
     settings = dataclasses.replace(
-        settings, results=settings.results.resolve(), runs=settings.runs.resolve()
+        settings,
+        results=settings.results.resolve(),
+        runs=settings.runs.resolve(),
+        device=settings.device if request.num_gpus else "cpu",
     )
     with _connected(address) as ray:
+        _check_resources(ray.cluster_resources(), request, address)
         task = ray.remote(_run).options(
             num_cpus=request.num_cpus,
             num_gpus=request.num_gpus,
@@ -69,6 +78,16 @@ def run_cells_on_ray(
         )
         under_way = {task.remote(cell, settings): cell for cell in cells}
         return list(_collect(ray, under_way, settings.runs))
+
+
+def _check_resources(there: Mapping[str, float], request: Request, address: str) -> None:
+    """Raises where the cluster never has what a cell asks for: Ray would wait for ever."""
+    for name, wanted in (("CPUs", request.num_cpus), ("GPUs", request.num_gpus)):
+        found = there.get(name[:3], 0.0)
+        if wanted > found:
+            raise ValueError(
+                f"a cell asks for {wanted:g} {name}, the Ray cluster at {address} has {found:g}"
+            )
 
 
 def _run(cell: Cell, settings: Settings) -> Outcome:

@@ -22,16 +22,19 @@ import torch
 
 from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.bonus.icm import ICMBonus
-from episodic_curiosity.cells import Cell
+from episodic_curiosity.cells import EPISODES, LEAST_EPISODES, Cell
 from episodic_curiosity.config import Run
 from episodic_curiosity.evaluate import evaluate_run
+from episodic_curiosity.experiments import EXPERIMENTS
 from episodic_curiosity.methods import find_device
 from episodic_curiosity.record import read_metrics, read_timing
-from episodic_curiosity.results import Result
+from episodic_curiosity.report.command import evaluate_command, train_command
+from episodic_curiosity.results import RATE, RATE_IN_ALL, Result
 from episodic_curiosity.statistics import summarise
 from episodic_curiosity.train import Parts, fit, train
 from episodic_curiosity.worlds import make_world
 
+Device = Literal["auto", "cpu", "cuda"]  # auto: a GPU where there is one
 CURVE_POINTS = 100
 OF_EPISODES = ("reward", "coverage", "length", "bonus")  # means over those that ended
 DIGITS = 6  # of a curve's values, so that its file stays small
@@ -56,11 +59,12 @@ def measure(
     cell: Cell,
     folder: Path,
     *,
-    episodes: int = 100,
-    device: Literal["auto", "cpu", "cuda"] = "auto",
+    episodes: int = EPISODES,
+    device: Device = "auto",
     progress: bool = False,
 ) -> Measured:
     """Measures a cell whose run is, or shall be, in that folder."""
+    code = code_version()  # of the sources as they are now: a run may take days
     run = dataclasses.replace(cell.run(), device=device)
     if cell.measure == "agent":
         found = _measure_agent(run, folder, episodes, progress)
@@ -72,13 +76,30 @@ def measure(
     result = Result(
         **cell.key._asdict(),
         config=cell.run().to_dict(),
-        code=code_version(),
-        command=_command(cell, episodes),
+        code=code,
+        command=command_for(cell, episodes),
         curve=thin(read_metrics(folder)) if has_curve else [],
         metrics=found.metrics,
         action_shares=found.action_shares,
     )
     return Measured(result, found.timing | _hardware(run))
+
+
+def measure_speed(cell: Cell, trained: Measured, folder: Path, device: Device) -> Measured:
+    """The speed of a cell whose run has been trained for another one's sake."""
+    run = dataclasses.replace(cell.run(), device=device)
+    parameters = summarise([count_parameters(run, folder)])
+    result = dataclasses.replace(
+        trained.result,
+        **cell.key._asdict(),
+        command=command_for(cell, EPISODES),
+        metrics={"parameters": parameters._asdict()},
+        action_shares={},
+    )
+    timing = {
+        name: value for name, value in trained.timing.items() if name != "evaluation_seconds"
+    }
+    return Measured(result, timing)
 
 
 def _measure_agent(run: Run, folder: Path, episodes: int, progress: bool) -> Measurement:
@@ -103,7 +124,7 @@ def _measure_r_network(run: Run, folder: Path, progress: bool) -> Measurement:
 
 
 def _measure_speed(run: Run, folder: Path, progress: bool) -> Measurement:
-    """Trains for the sake of its timing, and counts what is trained."""
+    """Trains for the sake of its timing alone, and counts what is trained."""
     train(run, folder, resume=True, progress=progress)
     metrics = {"parameters": summarise([count_parameters(run, folder)])._asdict()}
     return Measurement(metrics, {}, _training_time(folder))
@@ -169,27 +190,51 @@ def code_version() -> str:
     return f"{__version__} (sources {content.hexdigest()[:12]})"
 
 
-def _command(cell: Cell, episodes: int) -> str:
-    key = cell.key
-    more = f" --episodes {episodes}" if episodes != 100 else ""
-    return (
-        f"curiosity table {key.table} --cell {key.label} --preset {key.preset} "
-        f"--steps {key.steps}{more}"
+def command_for(cell: Cell, episodes: int) -> str:
+    """What measures a cell again; nothing where no command does."""
+    key, run = cell.key, cell.run()
+    if _is_in_its_table(cell):
+        return (
+            f"curiosity table {key.table} --cell {key.label} --preset {key.preset} "
+            f"--steps {key.steps} --episodes {max(episodes, LEAST_EPISODES)}"
+        )
+    if cell.measure == "r-network":
+        return ""
+    folder = Path("runs") / run.name
+    return f"{train_command(run, folder)}\n{evaluate_command(folder, episodes)}"
+
+
+def _is_in_its_table(cell: Cell) -> bool:
+    """Whether `curiosity table` knows it; cells can also be made in Python."""
+    experiment = EXPERIMENTS.get(cell.table)
+    return experiment is not None and any(
+        experiment.cell(row, cell.task, cell.preset, cell.steps, cell.seed) == cell
+        for world in experiment.worlds
+        if cell.task in experiment.tasks(world)
+        for row in experiment.rows
     )
 
 
 def _training_time(folder: Path) -> dict[str, Any]:
+    """Steps a second are those of a usual update, which fits no R-network, and of them all."""
     lines = read_timing(folder)
-    rate = statistics.median(line["steps_per_second"] for line in lines)
-    return {"seconds": lines[-1]["seconds"], "steps_per_second": rate}
+    seconds, steps = lines[-1]["seconds"], lines[-1]["steps"]
+    usual = statistics.median(line["steps_per_second"] for line in lines)
+    return {"seconds": seconds, RATE: usual, RATE_IN_ALL: round(steps / seconds, 1)}
 
 
 def _hardware(run: Run) -> dict[str, Any]:
     device = find_device(run)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
-    cores = len(os.sched_getaffinity(0))
     versions = {"python": platform.python_version(), "torch": torch.__version__}
-    return {"hardware": name, "cores": cores} | versions
+    return {"hardware": name, "cores": _num_cores()} | versions
+
+
+def _num_cores() -> int:
+    """Those that this process may use where the system tells, all elsewhere."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _processor() -> str:

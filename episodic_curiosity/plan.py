@@ -4,47 +4,54 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-import torch
-
-from episodic_curiosity.bonus.episodic import EpisodicConfig
-from episodic_curiosity.cells import Cell
-from episodic_curiosity.config import Run
-from episodic_curiosity.harness import run_folder
+from episodic_curiosity.cells import EPISODES, Cell
+from episodic_curiosity.disk import disk_bytes
+from episodic_curiosity.experiments import find_trained
 from episodic_curiosity.presets import ON_THE_HOST
-from episodic_curiosity.reachability.network import RNetwork
-from episodic_curiosity.record import read_metrics
-from episodic_curiosity.results import Key, Result, load_timings
-from episodic_curiosity.saving import LoadError
+from episodic_curiosity.results import load_timings
+from episodic_curiosity.standing import Standing, State, find_standing
 
 # Steps a second, to an order of magnitude, on what a preset is for: two CPU cores or one H200.
 # Good until something alike has been measured.
 ROUGH_RATES = {"cpu": 1_000.0, "gpu": 100_000.0, "paper": 1_000.0}
 ROUGH_RATE_ON_THE_HOST = 2_000.0
-POLICY_BYTES = 7_000_000  # 1.7M numbers
-SNAPSHOT_BYTES = 256  # at most, of one step that an R-network is refitted to
-LINE_BYTES = 2_000  # of metrics, timing and TensorBoard, an update
+# A test plays without learning, so many times as fast; an episode has about so many steps.
+ROUGH_PLAYING, ROUGH_EPISODE = 3.0, 1_800
 
 
 class Entry(NamedTuple):
     """What one cell would take."""
 
     cell: Cell
-    state: Literal["done", "damaged", "interrupted", "missing"]
+    state: State
+    reason: str  # why it is not measured, where it is stale or unreadable
     steps_left: int
     seconds: float
     is_rough: bool  # no cell alike has been measured yet
     peak_bytes: int  # while it runs
     kept_bytes: int  # once its result is there
 
+    @property
+    def is_left(self) -> bool:
+        return Standing(self.state).is_to_measure
 
-def plan(cells: Sequence[Cell], results: Path, runs: Path) -> list[Entry]:
+
+class Rate(NamedTuple):
+    """How fast cells of a kind are measured."""
+
+    steps_per_second: float  # of whole runs, or of fits of an R-network alone
+    seconds_per_episode: float  # of the test
+
+
+def plan(
+    cells: Sequence[Cell], results: Path, runs: Path, episodes: int = EPISODES
+) -> list[Entry]:
     """Looks at what is there, and touches nothing."""
     rates = _measured_rates(results)
-    return [_entry(cell, results, runs, rates) for cell in cells]
+    return [_entry(cell, results, runs, episodes, rates) for cell in cells]
 
 
 def show(entries: Sequence[Entry]) -> str:
@@ -53,11 +60,13 @@ def show(entries: Sequence[Entry]) -> str:
     for entry in entries:
         key = entry.cell.key
         words: str = entry.state
-        if entry.state != "done":
+        if entry.reason:
+            words += f", not measured: {entry.reason}"
+        if entry.is_left:
             time = timedelta(seconds=round(entry.seconds))
             words += f", {entry.steps_left:,} steps left, about {time}"
         lines.append(f"{key.table} {key.label:52} {key.preset}, {key.steps:,} steps: {words}")
-    left = [entry for entry in entries if entry.state != "done"]
+    left = [entry for entry in entries if entry.is_left]
     time = timedelta(seconds=round(sum(entry.seconds for entry in left)))
     rough = " (roughly: not all of their kind have been measured yet)"
     kept = sum(entry.kept_bytes for entry in left) / 1e9
@@ -70,70 +79,53 @@ def show(entries: Sequence[Entry]) -> str:
     return "\n".join(lines)
 
 
-def _entry(cell: Cell, results: Path, runs: Path, rates: dict[tuple[str, ...], float]) -> Entry:
-    run, key = cell.run(), cell.key
+def _entry(
+    cell: Cell, results: Path, runs: Path, episodes: int, rates: dict[tuple[str, ...], Rate]
+) -> Entry:
+    run = cell.run()
+    standing = find_standing(cell, results, runs, episodes)
+    is_left, behind = standing.is_to_measure, standing.steps
+    if is_left and (trained := find_trained(cell)):
+        other = find_standing(trained, results, runs, episodes)
+        behind = cell.steps if other.state == "done" else other.steps
     # A fit of an R-network alone plays at random and no more.
-    steps = run.random_play_steps if cell.measure == "r-network" else key.steps
-    state, steps_left = _state(steps, results / key.path, run_folder(cell, runs))
-    rate = rates.get(_likeness(key))
-    rough = ROUGH_RATES[key.preset]
-    if key.task.partition("/")[0] in ON_THE_HOST:
-        rough = min(rough, ROUGH_RATE_ON_THE_HOST)
-    peak, kept = _disk(run)
-    seconds = steps_left / (rate or rough)
-    return Entry(cell, state, steps_left, seconds, rate is None, peak, kept)
+    steps = run.random_play_steps if cell.measure == "r-network" else cell.steps
+    left = max(0, steps - behind) if is_left else 0
+    measured = rates.get(_likeness(cell.preset, cell.method, cell.task, cell.measure))
+    rate = measured or _rough_rate(cell)
+    seconds = left / rate.steps_per_second
+    if is_left and cell.measure == "agent":
+        seconds += episodes * rate.seconds_per_episode
+    peak, kept = disk_bytes(run)
+    reason = "" if is_left else standing.reason
+    return Entry(cell, standing.state, reason, left, seconds, measured is None, peak, kept)
 
 
-def _state(
-    steps: int, path: Path, folder: Path
-) -> tuple[Literal["done", "damaged", "interrupted", "missing"], int]:
-    if path.exists():
-        try:
-            Result.read(path)
-        except LoadError:
-            return "damaged", steps
-        return "done", 0
-    try:
-        lines = read_metrics(folder)
-    except LoadError:
-        lines = []
-    behind = int(lines[-1]["steps"]) if lines else 0
-    return ("interrupted" if behind else "missing"), max(0, steps - behind)
+def _rough_rate(cell: Cell) -> Rate:
+    rate = ROUGH_RATES[cell.preset]
+    if cell.task.partition("/")[0] in ON_THE_HOST:
+        rate = min(rate, ROUGH_RATE_ON_THE_HOST)
+    return Rate(rate, ROUGH_EPISODE / (ROUGH_PLAYING * rate))
 
 
-def _measured_rates(results: Path) -> dict[tuple[str, ...], float]:
-    """Steps a second of the cells that are done, whole runs with all that they fitted."""
-    rates = defaultdict(list)
-    for key, timing in load_timings(results):
-        if "steps_per_second" not in timing:  # of an R-network alone
-            continue
-        rates[_likeness(key)].append(key.steps / timing["seconds"])
-    return {likeness: statistics.median(values) for likeness, values in rates.items()}
+def _measured_rates(results: Path) -> dict[tuple[str, ...], Rate]:
+    """Medians over the cells that are done."""
+    steps, tests = defaultdict(list), defaultdict(list)
+    for result, timing in load_timings(results):
+        is_fit = "accuracy" in result.metrics
+        measure = "r-network" if is_fit else "agent"
+        likeness = _likeness(result.preset, result.method, result.task, measure)
+        played = result.config["r_network"]["random_play"]["steps"] if is_fit else result.steps
+        steps[likeness].append(played / timing["seconds"])
+        if result.episodes:
+            tests[likeness].append(timing.get("evaluation_seconds", 0.0) / result.episodes)
+    return {
+        likeness: Rate(statistics.median(values), statistics.median(tests[likeness] or [0.0]))
+        for likeness, values in steps.items()
+    }
 
 
-def _likeness(key: Key) -> tuple[str, ...]:
-    return key.preset, key.method, key.task.partition("/")[0]
-
-
-def _disk(run: Run) -> tuple[int, int]:
-    """Bytes of three checkpoints, two kept and one being written, and of what stays."""
-    weights, state = POLICY_BYTES, 3 * POLICY_BYTES  # the optimiser keeps two numbers for each
-    if run.r_network is not None and isinstance(run.bonus, EpisodicConfig):
-        size = run.world.view_size or run.world.observation_size or (1, 1)
-        r_network, slot_size = _r_network_size(size, tuple(run.r_network.architecture.items()))
-        weights += r_network
-        state += r_network + run.world.num_envs * run.bonus.memory_capacity * slot_size * 4
-        if run.r_network.online is not None:
-            state += 2 * r_network + run.r_network.online.history * SNAPSHOT_BYTES
-    lines = LINE_BYTES * run.num_updates
-    return 3 * state, weights + lines
-
-
-@cache
-def _r_network_size(
-    size: tuple[int, int], architecture: tuple[tuple[str, object], ...]
-) -> tuple[int, int]:
-    """Bytes of its weights, and numbers that a memory slot holds."""
-    with torch.device("meta"):
-        r_network = RNetwork((3, *size), **dict(architecture))  # type: ignore[arg-type]
-    return sum(tensor.numel() * 4 for tensor in r_network.parameters()), r_network.slot_size
+def _likeness(preset: str, method: str, task: str, measure: str) -> tuple[str, ...]:
+    """What decides how fast a cell is measured; a run for the sake of its speed is a run."""
+    kind = "fit" if measure == "r-network" else "run"
+    return kind, preset, method, task.partition("/")[0]

@@ -27,7 +27,7 @@ from episodic_curiosity.checks import check_at_least
 from episodic_curiosity.saving import LoadError
 
 CONFIG, METRICS, TIMING = "config.json", "metrics.jsonl", "timing.jsonl"
-TENSORBOARD, CHECKPOINTS = "tensorboard", "checkpoints"
+TENSORBOARD, CHECKPOINTS, LOCK = "tensorboard", "checkpoints", ".lock"
 KIND = "run"
 ABSENT = object()
 
@@ -42,7 +42,7 @@ class Record:
     With `resume` it goes back to the newest checkpoint, or to the beginning where there is
     none yet; what was written after that is cut off. `may_differ` names the fields of the
     config, as dotted paths, that need not be those the run was begun with. A new run that an
-    error ends before its first checkpoint is forgotten: the folder can be used again.
+    error ends before its first checkpoint is forgotten, with a folder that holds nothing else.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Record:
             )
         # The new config goes through JSON, too, which turns tuples into lists.
         changed = [
-            f"{name} was {_shown(was)}, now {_shown(now)}"
+            f"{name} was {shown(was)}, now {shown(now)}"
             for name, was, now in differences(
                 read_config(self.folder), json.loads(content)["config"]
             )
@@ -162,6 +162,10 @@ class Record:
                 (self.folder / name).unlink(missing_ok=True)
             for name in (TENSORBOARD, CHECKPOINTS):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
+            if os.listdir(self.folder) == [LOCK]:
+                (self.folder / LOCK).unlink()
+                with contextlib.suppress(OSError):  # somebody else has just come
+                    self.folder.rmdir()
 
     def _go_back(self) -> None:
         if newest := self._checkpoints.load_newest():
@@ -209,7 +213,7 @@ def _lock(folder: Path) -> Iterator[None]:
     """Makes the folder and holds it; the kernel lets go when the process dies, however."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = open(folder / ".lock", "ab")  # noqa: SIM115 (closed below)
+        file = open(folder / LOCK, "ab")  # noqa: SIM115 (closed below)
     except OSError as error:
         raise RunFolderError(f"{folder} cannot be written to ({error.strerror})") from None
     with file:
@@ -294,5 +298,6 @@ def differences(was: Any, now: Any, name: str = "") -> Iterator[tuple[str, Any, 
         yield name, was, now
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value of a config, as a message names it."""
     return "absent" if value is ABSENT else json.dumps(value)

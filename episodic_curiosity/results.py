@@ -5,24 +5,29 @@ results/<table>/<task>__<method>__<preset>__<steps>__s<seed>.timing.json   how l
 
 A variant of a method is written <method>@<variant>. What no two runs share, time, has a file of
 its own: a cell that was killed and begun again leaves the same bytes in the other. A file that
-cannot be trusted is never counted: it is reported and renamed to <file>.damaged.
+cannot be trusted is never counted. Reading reports it and touches nothing; whoever measures its
+cell again renames it to <file>.damaged.
 """
 
 import contextlib
 import dataclasses
 import hashlib
 import json
+import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 from episodic_curiosity import saving
 from episodic_curiosity.saving import LoadError, read_header, write_atomically
 
 KIND = "result"
 TIMING, DAMAGED = ".timing.json", ".damaged"
+NAME = re.compile(r".+__.+__.+__\d+__s\d+\.json")  # of a cell's file
+RATE, RATE_IN_ALL = "steps_per_second", "steps_per_second_in_all"
 
 
 class Key(NamedTuple):
@@ -75,6 +80,12 @@ class Result:
     action_shares: dict[str, float]  # of the test's steps; none of continuous actions
 
     @property
+    def episodes(self) -> int | None:
+        """Of the test; None where none were played: of an R-network alone, or of speed."""
+        length = self.metrics.get("length")
+        return None if length is None else int(length["num_values"] or 0)
+
+    @property
     def key(self) -> Key:
         return Key(*(getattr(self, name) for name in Key._fields))
 
@@ -99,10 +110,10 @@ class Result:
         return cls(**content)
 
 
-class Damage(NamedTuple):
+class Problem(NamedTuple):
     """A file that was not counted, and why, in a sentence."""
 
-    path: Path  # where it lies now
+    path: Path
     reason: str
 
 
@@ -110,57 +121,67 @@ class Loaded(NamedTuple):
     """What a folder of results holds."""
 
     results: list[Result]  # in the order of their files' names
-    damaged: list[Damage]  # set aside now or before
+    problems: list[Problem]  # what does not count, what was set aside before included
 
 
 def load_results(folder: Path) -> Loaded:
-    """Reads every result in a folder; sets aside what is damaged."""
+    """Reads every result in a folder; reports what is none, and touches nothing."""
     if not folder.is_dir():
         raise LoadError(f"{folder} is no folder of results")
     paths = [path for path in folder.glob("*/*.json") if not path.name.endswith(TIMING)]
-    found = [read_or_set_aside(path) for path in sorted(paths)]
-    aside = sorted(folder.glob(f"*/*.json{DAMAGED}"))
-    return Loaded(
-        results=[result for result in found if isinstance(result, Result)],
-        damaged=[Damage(path, _why(path)) for path in aside],
-    )
+    results, problems = [], []
+    for path in sorted(paths):
+        try:
+            results.append(read_result(path))
+        except LoadError as error:
+            problems.append(Problem(path, str(error)))
+    if problems and not results and not any(NAME.fullmatch(path.name) for path in paths):
+        raise LoadError(f"{folder} is no folder of results: none of its JSON files holds one")
+    problems += [
+        Problem(path, _why(path))
+        for path in sorted(folder.glob(f"*/*.json{DAMAGED}"))
+        if path.with_suffix("") not in paths  # it has not been measured again since
+    ]
+    return Loaded(results, problems)
 
 
-def read_or_set_aside(path: Path) -> Result | Damage | None:
-    """The result in a file, why it was set aside, or None where there is no file."""
-    if not path.exists():
-        return None
-    try:
-        result = Result.read(path)
-        if result.key.path.parts != path.parts[-2:]:
-            raise LoadError(f"{path} holds {_another(result)}")
-        return result
-    except LoadError as error:
-        aside = path.with_name(path.name + DAMAGED)
-        with contextlib.suppress(FileNotFoundError):  # another process was faster
-            os.replace(path, aside)
-        return Damage(aside, str(error))
+def read_result(path: Path) -> Result:
+    """The result in a file of that name; raises a LoadError where it holds anything else."""
+    result = Result.read(path)
+    if result.key.path.parts != path.parts[-2:]:
+        raise LoadError(f"{path} holds {_another(result)}")
+    return result
+
+
+def set_aside(path: Path) -> Path:
+    """Renames a damaged file, for another to take its place; only for who has its cell."""
+    aside = path.with_name(path.name + DAMAGED)
+    os.replace(path, aside)
+    return aside
 
 
 def read_timing(folder: Path, key: Key) -> dict[str, Any] | None:
-    """Seconds, steps a second and hardware of a cell; None where nobody wrote them down."""
+    """Seconds, steps a second and hardware of a cell; None where nobody wrote them down.
+
+    Steps a second are those of a usual update (the median) and those of the whole training.
+    """
     path = _timing_path(folder / key.path)
-    return _read_timing(path) if path.exists() else None
+    return _read_timing(path, key.steps) if path.exists() else None
 
 
-def load_timings(folder: Path) -> list[tuple[Key, dict[str, Any]]]:
-    """The timing of each result in a folder that can be read; touches nothing."""
+def load_timings(folder: Path) -> list[tuple[Result, dict[str, Any]]]:
+    """Each result in a folder that can be read, with its timing; touches nothing."""
     timings = []
     for path in sorted(folder.glob(f"*/*{TIMING}")):
         with contextlib.suppress(LoadError):
-            result, timing = read_measured(path.with_name(path.name.replace(TIMING, ".json")))
-            timings.append((result.key, timing))
+            timings.append(read_measured(path.with_name(path.name.replace(TIMING, ".json"))))
     return timings
 
 
 def read_measured(path: Path) -> tuple[Result, dict[str, Any]]:
     """What `write_measured` wrote; raises a LoadError where that is not all there."""
-    return Result.read(path), _read_timing(_timing_path(path))
+    result = Result.read(path)
+    return result, _read_timing(_timing_path(path), result.steps)
 
 
 def write_measured(path: Path, result: Result, timing: dict[str, Any]) -> None:
@@ -170,13 +191,28 @@ def write_measured(path: Path, result: Result, timing: dict[str, Any]) -> None:
     write_atomically({_timing_path(path): packed, path: result.to_bytes()})
 
 
+def remove_measured(path: Path) -> None:
+    """Removes both files, the result first: it does not count without the other."""
+    path.unlink(missing_ok=True)
+    _timing_path(path).unlink(missing_ok=True)
+
+
 def _timing_path(path: Path) -> Path:
     return path.with_name(path.stem + TIMING)
 
 
-def _read_timing(path: Path) -> dict[str, Any]:
-    timing: dict[str, Any] = read_header(path, "timing")["config"]
+def _read_timing(path: Path, steps: int) -> dict[str, Any]:
+    timing: dict[str, Any] = {"seconds": None} | read_header(path, "timing")["config"]
+    for name in timing.keys() & {"seconds", RATE, RATE_IN_ALL}:
+        if not _is_positive(timing[name]):
+            raise LoadError(f"{path} says {name}: {timing[name]}, wanted a number above 0")
+    if RATE in timing:  # the first files did not have the other
+        timing = {RATE_IN_ALL: round(steps / timing["seconds"], 1)} | timing
     return timing
+
+
+def _is_positive(value: object) -> bool:
+    return type(value) in (int, float) and 0 < cast(float, value) < math.inf
 
 
 def _why(path: Path) -> str:

@@ -27,6 +27,10 @@ class LoadError(ValueError):
     """A file that cannot be used; the message says which and why, in one sentence."""
 
 
+class UnreadableError(LoadError):
+    """A file that may well be whole: it cannot be opened, or a newer release wrote it."""
+
+
 def save(folder: Path, kind: str, weights: dict[str, Tensor], config: dict[str, Any]) -> None:
     """Writes `<kind>.safetensors` and `<kind>.json`, each whole or not at all."""
     from safetensors.torch import save as to_bytes
@@ -96,9 +100,11 @@ def read_header(path: Path, kind: str) -> dict[str, Any]:
         raise LoadError(f"{path} is not JSON: it is damaged or something else") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise LoadError(f"{path} was not written by {FORMAT}")
-    if type(header.get("version")) is not int or header["version"] != VERSION:
-        raise LoadError(
-            f"{path} has version {header.get('version')}, this release reads version {VERSION}"
+    version = header.get("version")
+    if type(version) is not int or version != VERSION:
+        is_newer = type(version) is int and version > VERSION
+        raise (UnreadableError if is_newer else LoadError)(
+            f"{path} has version {version}, this release reads version {VERSION}"
         )
     if header.get("kind") != kind:
         raise LoadError(f"{path} describes {header.get('kind')!r}, wanted {kind!r}")
@@ -132,4 +138,4 @@ def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise LoadError(f"{path} cannot be read ({error.strerror})") from None
+        raise UnreadableError(f"{path} cannot be read ({error.strerror})") from None

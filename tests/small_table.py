@@ -59,7 +59,8 @@ def final_files(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(results)): path.read_bytes()
         for path in sorted(results.rglob("*"))
-        if path.is_file() and not path.name.endswith(".timing.json")
+        # What a killed process was writing is hidden.
+        if path.is_file() and not path.name.endswith(".timing.json") and path.name[0] != "."
     }
 
 

@@ -1,12 +1,18 @@
 """Cells: the paper's experiments as runs."""
 
+import dataclasses
+from pathlib import Path
+
 import pytest
 
-from episodic_curiosity.cells import Cell, Variant
-from episodic_curiosity.experiments import EXPERIMENTS
+from episodic_curiosity.cells import EPISODES, Cell, Variant, why_stale
+from episodic_curiosity.experiments import EXPERIMENTS, find_trained
+from episodic_curiosity.paper import TASK_SETS
 from episodic_curiosity.presets import PRESETS, resolve
+from episodic_curiosity.results import load_results
 from episodic_curiosity.worlds import FAMILIES
 
+ROOT = Path(__file__).parent.parent
 STEPS = {"paper": 20_000_000, "gpu": 20_000_000, "cpu": 200_000}
 
 
@@ -83,15 +89,83 @@ def test_variants_change_what_they_say_and_nothing_else():
     assert len(find("universal", "universal").run().r_network.random_play.tasks) == 7
 
 
-def test_a_budget_shrinks_with_the_run():
-    def play(steps):
-        return find("budget", "5M", steps=steps).run().r_network.random_play.steps
+@pytest.mark.parametrize(
+    ("preset", "steps", "usual"),
+    [
+        ("paper", 20_000_000, 2_500_000),
+        ("paper", 6_000_000, 2_500_000),
+        ("gpu", 40_000_000, 2_500_000),
+        ("gpu", 8_000_000, 1_000_000),
+        ("cpu", 200_000, 40_000),
+    ],
+)
+def test_budgets_are_in_proportion_to_what_the_preset_has(preset, steps, usual):
+    budgets = {row.name: budget(row.name, preset, steps) for row in EXPERIMENTS["budget"].rows}
+    assert budgets == {
+        "100K": usual // 25,
+        "300K": usual * 3 // 25,
+        "1M": usual * 2 // 5,
+        "2.5M": usual,
+        "5M": usual * 2,
+    }
 
-    assert [play(40_000_000), play(20_000_000), play(2_000_000)] == [
-        5_000_000,
-        5_000_000,
-        500_000,
-    ]
+
+def budget(row, preset, steps):
+    return find("budget", row, steps=steps, preset=preset).run().random_play_steps
+
+
+def test_universal_is_the_papers_where_there_is_dmlab_30():
+    (row,) = [row for row in EXPERIMENTS["universal"].rows if row.name == "universal"]
+    lab = EXPERIMENTS["universal"].cell(row, "dmlab/no-reward", "paper", 20_000_000, 0)
+    play = lab.run().r_network.random_play
+    assert play.tasks == TASK_SETS["dmlab-30"]
+    assert play.steps == 10_000_000
+    assert lab.key.label == "dmlab/no-reward:ppo+ec@universal:0"
+    mazes = find("universal", "universal").run().r_network.random_play
+    assert (len(mazes.tasks), mazes.steps) == (7, 2_500_000)
+
+
+def test_a_variant_that_is_the_plain_method_is_measured_once():
+    plain = find("table1", "ppo+ec", "no-reward").key
+    # The fast R-network has unshared branches and a dot product; the paper's, mlp and shared.
+    assert find("parts", "un-shared dot").key == plain
+    assert find("parts", "complete").key.variant == "mlp"
+    plain = find("table1", "ppo+ec", "no-reward", preset="paper").key
+    assert find("parts", "complete", preset="paper").key == plain
+    assert find("parts", "un-shared dot", preset="paper").key.variant == "unshared-dot"
+    # Asked about a place, nobody minds what could not be run.
+    assert find("parts", "complete", steps=1, preset="huge").key.table == "parts"
+    assert find("parts", "complete", steps=1, preset="paper").key.table == "table1"
+
+
+def test_speed_is_that_of_the_runs_of_table_1():
+    timed = find("speed", "ppo+ec")
+    trained = find_trained(timed)
+    assert trained == find("table1", "ppo+ec", "sparse")
+    assert trained.is_same_run(timed)
+    assert find_trained(trained) is None
+    assert find_trained(cell(table="mine", measure="speed")) is None
+
+
+def test_what_has_been_committed_still_counts():
+    """A preset or a hyper-parameter that moves makes these stale: then measure them again."""
+    results = load_results(ROOT / "results").results
+    assert len(results) >= 5
+    for result in results:
+        rows = {row.method: row for row in EXPERIMENTS[result.table].rows}
+        place = (result.task, result.preset, result.steps, result.seed)
+        today = EXPERIMENTS[result.table].cell(rows[result.method], *place)
+        assert why_stale(result, today, EPISODES) is None
+
+
+def test_a_result_is_stale_against_another_cell():
+    (result, *_) = load_results(ROOT / "results").results
+    today = cell(method=result.method, table="table1", task=result.task)
+    assert why_stale(result, today) is None
+    other = dataclasses.replace(today, seed=1)
+    assert why_stale(result, other) == "was measured with another config (seed was 0, now 1)"
+    words = "was measured on 512 test episodes, 513 are wanted"
+    assert why_stale(result, today, 513) == words
 
 
 def test_metrics_are_those_of_the_papers_columns():
@@ -114,7 +188,7 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match="memory_capacity must be a whole number"):
         cell(Variant(name="x", changes=(("bonus.memory_capacity", "all"),))).run()
     with pytest.raises(ValueError, match="steps are too few"):
-        cell(steps=1000).run()
+        cell(steps=1000, method="ppo").run()
     for name in ("", "a:b", "a@b", "a__b", "a/b"):
         with pytest.raises(ValueError, match="a variant's name"):
             Variant(name=name)

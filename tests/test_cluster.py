@@ -1,5 +1,6 @@
 """What a Ray cluster is asked for, and what is said where there is none."""
 
+import dataclasses
 import socket
 import sys
 from types import SimpleNamespace
@@ -8,8 +9,9 @@ import pytest
 
 from episodic_curiosity import cluster
 from episodic_curiosity.cluster import Request, run_cells_on_ray
-from episodic_curiosity.harness import Outcome, Settings, run_folder
+from episodic_curiosity.harness import Outcome, Settings
 from episodic_curiosity.record import Record
+from episodic_curiosity.standing import run_folder
 from tests.test_harness import a_cell, states
 
 
@@ -22,6 +24,10 @@ class FakeRay(SimpleNamespace):
 
     def __init__(self):
         super().__init__(exceptions=SimpleNamespace(RayError=RayError), asked=[], looks=0)
+        self.resources = {"CPU": 2.0, "GPU": 1.0}
+
+    def cluster_resources(self):
+        return self.resources
 
     def init(self, **options):
         self.options = options
@@ -76,6 +82,36 @@ def test_cells_are_tasks_with_requests_and_retries(ray, settings, monkeypatch, c
     said = capsys.readouterr().err
     assert "table1 maze/sparse:ppo:1: 4,000 of 10,000 steps" in said
     assert "[3/3] table1 maze/sparse:ppo:2 (cpu, 10,000 steps): done" in said
+
+
+def test_without_a_gpu_asked_for_cells_are_measured_on_cpus(ray, settings, monkeypatch):
+    devices = []
+
+    def note(cell, settings):
+        devices.append(settings.device)
+        return Outcome(cell, "done", "")
+
+    monkeypatch.setattr(cluster, "run_cell", note)
+    anywhere = dataclasses.replace(settings, device="auto")
+    run_cells_on_ray([a_cell()], anywhere, "auto")
+    run_cells_on_ray([a_cell()], anywhere, "auto", Request(num_gpus=0.5))
+    assert devices == ["cpu", "auto"]
+    ray.asked.clear()
+    on_gpu = dataclasses.replace(settings, device="cuda")
+    with pytest.raises(ValueError, match="cuda, but a cell asks the cluster for no GPU"):
+        run_cells_on_ray([a_cell()], on_gpu, "auto")
+    assert ray.asked == []
+
+
+def test_what_the_cluster_never_has_is_said(ray, settings):
+    """Ray itself would wait for it for ever."""
+    ray.resources = {"CPU": 2.0}
+    with pytest.raises(ValueError, match="asks for 1 GPUs, the Ray cluster at auto has 0"):
+        run_cells_on_ray([a_cell()], settings, "auto", Request(num_gpus=1))
+    with pytest.raises(ValueError, match="asks for 3 CPUs, the Ray cluster at auto has 2"):
+        run_cells_on_ray([a_cell()], settings, "auto", Request(num_cpus=3))
+    assert ray.asked == []
+    assert ray.is_shut_down
 
 
 def test_a_worker_waits_a_little_for_the_one_before_it(ray, settings, monkeypatch):

@@ -71,7 +71,7 @@ def test_what_two_tables_print_is_the_same_in_both():
         for row in experiment.rows:
             for task in experiment.tasks(experiment.worlds[0]):
                 key = experiment.key(row, task, "gpu", 20_000_000, 0)
-                if key.table == "table1" != experiment.name:
+                if row.variant is None and key.table == "table1" != experiment.name:
                     first = find_published("table1", task.partition("/")[2], row.method)
                     copy = experiment.published(row, task)
                     assert first is not None

@@ -1,5 +1,6 @@
 """Results as files: what is written is read, and what is damaged is not counted."""
 
+import contextlib
 import dataclasses
 import json
 
@@ -10,10 +11,12 @@ from episodic_curiosity.results import (
     Result,
     load_results,
     load_timings,
+    read_result,
     read_timing,
+    set_aside,
     write_measured,
 )
-from episodic_curiosity.saving import LoadError
+from episodic_curiosity.saving import LoadError, UnreadableError
 
 RESULT = Result(
     table="threshold",
@@ -33,7 +36,12 @@ RESULT = Result(
     action_shares={"fire": 0.25, "forward": 0.75},
 )
 PATH = "threshold/maze-no-reward__ppo_ec@k-2__gpu__20000000__s3.json"
-TIMING = {"seconds": 12.5, "steps_per_second": 1600.0, "hardware": "a machine"}
+TIMING = {
+    "seconds": 12.5,
+    "steps_per_second": 2_000_000.0,
+    "steps_per_second_in_all": 1_600_000.0,  # 20M steps in 12.5 s
+    "hardware": "a machine",
+}
 
 
 def write(folder, result=RESULT):
@@ -55,9 +63,9 @@ def test_what_is_written_is_read(tmp_path):
     assert str(path.relative_to(tmp_path)) == PATH
     loaded = load_results(tmp_path)
     assert loaded.results == [RESULT]
-    assert loaded.damaged == []
+    assert loaded.problems == []
     assert read_timing(tmp_path, RESULT.key) == TIMING
-    assert load_timings(tmp_path) == [(RESULT.key, TIMING)]
+    assert load_timings(tmp_path) == [(RESULT, TIMING)]
     assert read_timing(tmp_path, RESULT.key._replace(seed=4)) is None
     lines = path.read_text().splitlines()
     assert '    {"steps": 1000, "coverage": 1.5},' in lines  # a line for each point
@@ -93,28 +101,100 @@ def drop_a_field(content: bytes) -> bytes:
         (lambda content: content.replace(b'"version": 1', b'"version": 2'), "has version 2"),
     ],
 )
-def test_a_damaged_file_is_reported_and_set_aside(damage, reason, tmp_path):
-    whole = write(tmp_path, dataclasses.replace(RESULT, seed=4))
+def test_a_damaged_file_is_reported_and_left_alone(damage, reason, tmp_path):
+    write(tmp_path, dataclasses.replace(RESULT, seed=4))
     path = write(tmp_path)
     damaged = damage(path.read_bytes())
     path.write_bytes(damaged)
-    for _ in range(2):  # the second time it has been set aside before
+    with read_only(path.parent):
         loaded = load_results(tmp_path)
-        assert [result.seed for result in loaded.results] == [4]
-        ((aside, why),) = loaded.damaged
-        assert aside == path.with_name(f"{path.name}.damaged")
-        assert reason in why
-    assert aside.read_bytes() == damaged
-    assert not path.exists()
-    assert whole.exists()
+    assert [result.seed for result in loaded.results] == [4]
+    ((where, why),) = loaded.problems
+    assert where == path
+    assert reason in why
+    assert path.read_bytes() == damaged
+    # Set aside it is still reported, until its cell has been measured again.
+    aside = set_aside(path)
+    assert aside == path.with_name(f"{path.name}.damaged")
+    ((where, why),) = load_results(tmp_path).problems
+    assert where == aside
+    assert reason in why
+    write(tmp_path)
+    assert load_results(tmp_path).problems == []
 
 
-def test_a_file_under_another_cells_name_is_set_aside(tmp_path):
+def test_what_cannot_be_opened_or_is_newer_need_not_be_damaged(tmp_path):
+    path = write(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'"version": 1', b'"version": 2'))
+    with pytest.raises(UnreadableError, match="has version 2"):
+        read_result(path)
+    path.write_bytes(whole.replace(b'"version": 1', b'"version": "x"'))
+    with pytest.raises(LoadError, match="has version x") as caught:
+        read_result(path)
+    assert not isinstance(caught.value, UnreadableError)
+    path.unlink()
+    path.mkdir()  # as unreadable, as a file, as one gets where root may read everything
+    with pytest.raises(UnreadableError, match="cannot be read"):
+        read_result(path)
+    assert "cannot be read" in load_results(tmp_path).problems[0].reason
+
+
+def test_a_file_under_another_cells_name_is_reported(tmp_path):
     path = write(tmp_path)
     path.rename(path.with_name(path.name.replace("s3", "s5")))
     loaded = load_results(tmp_path)
     assert loaded.results == []
-    assert PATH in loaded.damaged[0].reason
+    assert PATH in loaded.problems[0].reason
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    """`curiosity report .` in a project: nothing there is a result, or becomes renamed."""
+    foreign = tmp_path / "package" / "published.json"
+    foreign.parent.mkdir()
+    foreign.write_text("{}")
+    with pytest.raises(LoadError, match="is no folder of results: none of its JSON files"):
+        load_results(tmp_path)
+    assert [path.name for path in foreign.parent.iterdir()] == ["published.json"]
+    write(tmp_path)
+    loaded = load_results(tmp_path)  # among results it is only a problem
+    assert loaded.results == [RESULT]
+    assert [problem.path for problem in loaded.problems] == [foreign]
+    (tmp_path / PATH).write_text("")  # a result by its name, though damaged
+    assert len(load_results(tmp_path).problems) == 2
+
+
+@pytest.mark.parametrize("seconds", [None, 0, -1.0, "12", True])
+def test_timings_are_numbers_above_zero(seconds, tmp_path):
+    path = tmp_path / RESULT.key.path
+    write_measured(path, RESULT, TIMING | {"seconds": seconds})
+    with pytest.raises(LoadError, match=f"says seconds: {seconds}, wanted a number above 0"):
+        read_timing(tmp_path, RESULT.key)
+    assert load_timings(tmp_path) == []
+
+
+def test_timings_of_the_first_files_say_the_speed_in_all_too(tmp_path):
+    path = tmp_path / RESULT.key.path
+    first = {name: TIMING[name] for name in TIMING if name != "steps_per_second_in_all"}
+    write_measured(path, RESULT, first)
+    assert read_timing(tmp_path, RESULT.key) == TIMING
+    write_measured(path, RESULT, {"seconds": 12.5})  # of an R-network alone
+    assert read_timing(tmp_path, RESULT.key) == {"seconds": 12.5}
+
+
+def test_the_episodes_of_the_test_are_those_that_were_played():
+    assert RESULT.episodes is None
+    played = {"num_values": 16, "mean": 1.0, "deviation": 0.0, "low": 1.0, "high": 1.0}
+    assert dataclasses.replace(RESULT, metrics={"length": played}).episodes == 16
+
+
+@contextlib.contextmanager
+def read_only(folder):
+    folder.chmod(0o555)
+    try:
+        yield
+    finally:
+        folder.chmod(0o755)
 
 
 def test_a_folder_that_is_not_there(tmp_path):

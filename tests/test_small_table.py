@@ -94,7 +94,7 @@ def undisturbed(tmp_path_factory) -> dict[str, bytes]:
     program.end()
     assert len(program.done) == NUM_CELLS
     loaded = load_results(folder / "results")
-    assert not loaded.damaged
+    assert not loaded.problems
     assert {(result.task, result.method) for result in loaded.results} == {
         (task, method) for task in TASKS for method in METHODS
     }

@@ -1,5 +1,6 @@
 """`curiosity table`: what it lists, plans, runs and refuses."""
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -9,11 +10,13 @@ import pytest
 from episodic_curiosity import cli, cluster, harness
 from episodic_curiosity.commands.table import table
 from episodic_curiosity.experiments import EXPERIMENTS
-from episodic_curiosity.harness import Outcome, run_folder
+from episodic_curiosity.harness import Outcome
 from episodic_curiosity.plan import plan
 from episodic_curiosity.record import Record
 from episodic_curiosity.results import write_measured
-from tests.test_harness import a_cell, pretended
+from episodic_curiosity.standing import run_folder
+from tests.test_cells import find
+from tests.test_harness import a_cell, outdated, pretended
 
 BARE = """
 import sys
@@ -32,7 +35,8 @@ def asked(monkeypatch):
 
     def note(cells, *arguments):
         asked.append((cells, *arguments))
-        return [Outcome(cell, "failed" if cell.seed == 13 else "done", "") for cell in cells]
+        states = {13: "failed", 14: "busy"}
+        return [Outcome(cell, states.get(cell.seed, "done"), "") for cell in cells]
 
     monkeypatch.setattr(harness, "run_cells", note)
     monkeypatch.setattr(cluster, "run_cells_on_ray", note)
@@ -52,7 +56,7 @@ def test_a_whole_table_is_asked_for(asked):
     ((cells, settings),) = asked
     assert cells == list(EXPERIMENTS["table1"].cells("maze", "gpu", 20_000_000, 2))
     assert settings.results == Path("somewhere")
-    assert settings.episodes == 100
+    assert settings.episodes == 512
     assert settings.progress
 
 
@@ -100,6 +104,27 @@ def test_a_cell_that_failed_is_the_commands_failure(asked):
     assert len(asked) == 1
 
 
+def test_what_others_are_at_has_an_exit_code_of_its_own(asked):
+    busy = ["--cell", "maze/sparse:ppo:14"]
+    for failed, code in (([], 3), (["--cell", "maze/sparse:ppo:13"], 1)):
+        with pytest.raises(SystemExit) as stopped:
+            table(["table1", *busy, *failed])
+        assert stopped.value.code == code
+    assert len(asked) == 2
+
+
+def test_control_c_is_answered_once(monkeypatch, capsys):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(harness, "run_cells", interrupt)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["table", "table1"])
+    assert stopped.value.code == 130
+    said = capsys.readouterr().err
+    assert said == "stopped; the same command goes on from here\n"
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -117,7 +142,13 @@ def test_a_cell_that_failed_is_the_commands_failure(asked):
         ("threshold --cell maze/no-reward:ppo+ec@k-6:0", ("ppo+ec@k-2", "'ppo+ec@k-6'")),
         ("table1 --seeds 0", ("--seeds must be a whole number of at least 1",)),
         ("table1 --steps 10 --seeds 1", ("10 steps are too few",)),
-        ("table1 --episodes 0", ("episodes must be a whole number of at least 1",)),
+        ("table1 --seeds 100000000 --dry-run", ("--seeds must be at most 1,000",)),
+        ("table1 --episodes 99", ("--episodes must be a whole number of at least 100",)),
+        ("table1 --cell maze/sparse:ppo:0 --seeds 2", ("--seeds is for a whole table",)),
+        ("table1 --cell maze/sparse:ppo:0 --world maze", ("--world is for a whole table",)),
+        ("table1 --ray-gpus 1", ("--ray-gpus is for a cluster",)),
+        ("table1 --ray-cpus 0", ("--ray-cpus is for a cluster",)),
+        ("table1 --ray auto --device cuda", ("asks the cluster for no GPU",)),
         ("table1 --ray auto --ray-cpus 0", ("num_cpus must be a finite number above 0",)),
         ("table1 --sedes 3", ("--sedes",)),
         ("table1 --device tpu", ("tpu", "cuda")),
@@ -137,13 +168,18 @@ def test_a_mistake_is_a_sentence_with_the_choices(line, words, tmp_path, capsys)
 
 def test_a_plan_says_what_is_left_and_touches_nothing(tmp_path, capsys):
     results, runs = tmp_path / "results", tmp_path / "runs"
-    cells = [a_cell(seed) for seed in range(4)]
-    for cell in cells[:2]:
-        result = pretended(cell).result
-        timing = {"seconds": 20.0, "steps_per_second": 600.0}
-        write_measured(results / cell.key.path, result, timing)
+    cells = [a_cell(seed) for seed in range(7)]
+    timing = {"seconds": 20.0, "steps_per_second": 600.0, "evaluation_seconds": 10.0}
+    for cell in (cells[0], cells[1], cells[4], cells[5], cells[6]):
+        write_measured(results / cell.key.path, pretended(cell).result, timing)
     damaged = results / cells[1].key.path
     damaged.write_bytes(damaged.read_bytes()[:50])
+    stale = dataclasses.replace(pretended(cells[4]).result, config=outdated(cells[4]))
+    write_measured(results / cells[4].key.path, stale, timing)
+    misnamed = results / cells[5].key.path
+    misnamed.write_bytes(pretended(cells[0]).result.to_bytes())
+    newer = results / cells[6].key.path
+    newer.write_bytes(newer.read_bytes().replace(b'"version": 1', b'"version": 2'))
     with Record(run_folder(cells[2], runs), cells[2].run().to_dict()) as record:
         record.write(4_000, {"reward": 1.0})
         record.checkpoint(1, {})
@@ -152,12 +188,16 @@ def test_a_plan_says_what_is_left_and_touches_nothing(tmp_path, capsys):
     folders = ["--out", str(results), "--runs", str(runs)]
     table(["table1", "--dry-run", "--steps", "10_000", *labels, *folders])
     lines = capsys.readouterr().out.splitlines()
-    # 10,000 steps took 20 s.
+    # 10,000 steps took 20 s, their test 10 s.
     assert lines[0].endswith("cpu, 10,000 steps: done")
-    assert lines[1].endswith("damaged, 10,000 steps left, about 0:00:20")
-    assert lines[2].endswith("interrupted, 6,000 steps left, about 0:00:12")
-    assert lines[3].endswith("missing, 10,000 steps left, about 0:00:20")
-    assert lines[4].startswith("3 of 4 cells to measure: about 0:00:52 one after another, ")
+    assert lines[1].endswith("damaged, 10,000 steps left, about 0:00:30")
+    assert lines[2].endswith("interrupted, 6,000 steps left, about 0:00:22")
+    assert lines[3].endswith("missing, 10,000 steps left, about 0:00:30")
+    assert "stale, not measured: " in lines[4]
+    assert "ppo.gamma was 0.5, now 0.99" in lines[4]
+    assert lines[5].endswith("damaged, 10,000 steps left, about 0:00:30")
+    assert "unreadable, not measured: " in lines[6]
+    assert lines[7].startswith("4 of 7 cells to measure: about 0:01:52 one after another, ")
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
@@ -168,10 +208,54 @@ def test_a_plan_without_anything_measured_is_rough(tmp_path):
     assert all(entry.is_rough for entry in entries)
     by_label = {entry.cell.key.label: entry for entry in entries}
     ppo, ec, eco = (by_label[f"maze/sparse:{name}:0"] for name in ("ppo", "ppo+ec", "ppo+eco"))
-    # Memories of 512 x 200 x 512 numbers of 4 bytes, in three checkpoints; ECO's 720,000 steps.
-    assert ec.peak_bytes - ppo.peak_bytes > 3 * 512 * 200 * 512 * 4
+    # Of 1,024 environments, 200 slots of 512 numbers of 4 bytes, in three checkpoints; ECO's
+    # 720,000 steps.
+    assert ec.peak_bytes - ppo.peak_bytes > 3 * 1024 * 200 * 512 * 4
     assert eco.peak_bytes - ec.peak_bytes > 3 * 720_000 * 256
     assert by_label["maze/sparse:ppo+ec@mlp:0"].steps_left == 2_500_000  # random play alone
+
+
+def test_a_plan_counts_the_frames_of_worlds_that_cannot_redraw(tmp_path):
+    def peak(task, method, preset="gpu"):
+        cell = dataclasses.replace(a_cell(), task=task, method=method, preset=preset)
+        (entry,) = plan([dataclasses.replace(cell, steps=20_000_000)], tmp_path, tmp_path)
+        return entry.peak_bytes
+
+    # ECO's history, and what its older checkpoint may refer to: twice 200 updates of 32,768.
+    frames = (720_000 + 2 * 200 * 32_768) * 84 * 84 * 3
+    for task in ("dmlab/sparse", "vizdoom/sparse"):
+        assert frames < peak(task, "ppo+eco") < frames + 1e9
+    assert peak("maze/sparse", "ppo+eco") < 3e9
+    # CartPole shows four floats.
+    floats = peak("gym/CartPole-v1", "ppo+eco") - (720_000 + 2 * 200 * 32_768) * 16
+    assert 0 < floats < 1e9
+
+
+def test_a_fit_alone_is_planned_by_fits_alone(tmp_path):
+    agent = find("table1", "ppo+ec")
+    mlp, dot = find("accuracy", "mlp"), find("accuracy", "shared dot")
+    write_measured(
+        tmp_path / agent.key.path,
+        pretended(agent).result,
+        {"seconds": 100.0, "steps_per_second": 1.0, "evaluation_seconds": 0.0},
+    )
+    assert plan([mlp], tmp_path, tmp_path)[0].is_rough
+    accuracy = {"num_values": 1, "mean": 0.9, "deviation": None, "low": 0.9, "high": 0.9}
+    result = dataclasses.replace(pretended(mlp).result, metrics={"accuracy": accuracy})
+    write_measured(tmp_path / mlp.key.path, result, {"seconds": 50.0})
+    (entry,) = plan([dot], tmp_path, tmp_path)
+    assert (entry.seconds, entry.is_rough) == (50.0, False)
+    # Speed is that of Table 1's runs: of one that is done nothing is left to train.
+    (entry,) = plan([find("speed", "ppo+ec")], tmp_path, tmp_path)
+    assert (entry.state, entry.steps_left, entry.seconds) == ("missing", 0, 0.0)
+
+
+def test_as_a_module_a_mistake_is_a_sentence_too():
+    command = [sys.executable, "-m", "episodic_curiosity.commands.table", "tabel1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith("curiosity: the table must be one of table1, ")
+    assert len(result.stderr.splitlines()) == 1
 
 
 def test_nothing_but_torch_is_needed():

@@ -9,14 +9,16 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from episodic_curiosity.cells import Cell
+from episodic_curiosity.cells import EPISODES, LEAST_EPISODES, Cell
 from episodic_curiosity.checks import check_at_least, check_choice
 from episodic_curiosity.claims import CLAIMS, claimed_cells
+from episodic_curiosity.commands.calling import FAILED, call
 from episodic_curiosity.experiments import EXPERIMENTS, Experiment
 from episodic_curiosity.presets import PRESETS
 
 CLAIMED = "claims"  # not a table of the paper: what its words promise
-FAILED = 1  # exit code
+BUSY = 3  # exit code: nothing failed, and another process is at what is missing
+SEEDS, MOST_SEEDS = 5, 1_000
 
 
 class _Reader(argparse.ArgumentParser):
@@ -30,11 +32,12 @@ def table(arguments: list[str]) -> None:
     if options.list:
         print(_list())
         return
+    check_options(options)
     cells = find_cells(options)
     if options.dry_run:
         from episodic_curiosity.plan import plan, show
 
-        print(show(plan(cells, options.out, options.runs)))
+        print(show(plan(cells, options.out, options.runs, options.episodes)))
         return
     from episodic_curiosity.harness import Settings, run_cells
 
@@ -51,13 +54,33 @@ def table(arguments: list[str]) -> None:
         else:
             from episodic_curiosity.cluster import Request, run_cells_on_ray
 
-            request = Request(num_cpus=options.ray_cpus, num_gpus=options.ray_gpus)
+            cpus, gpus = options.ray_cpus, options.ray_gpus
+            request = Request(
+                num_cpus=1.0 if cpus is None else cpus, num_gpus=0.0 if gpus is None else gpus
+            )
             outcomes = run_cells_on_ray(cells, settings, options.ray, request)
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         raise
-    if not all(outcome.is_good for outcome in outcomes):
-        sys.exit(FAILED)
+    states = {outcome.state for outcome in outcomes if not outcome.is_good}
+    if states:
+        sys.exit(BUSY if states == {"busy"} else FAILED)
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Raises where options are out of bounds, or would be ignored beside others."""
+    check_at_least("--episodes", options.episodes, LEAST_EPISODES)
+    if options.seeds is not None:
+        check_at_least("--seeds", options.seeds, 1)
+        if options.seeds > MOST_SEEDS:
+            raise ValueError(f"--seeds must be at most {MOST_SEEDS:,}, got {options.seeds:,}")
+    for names, wanted, is_there in (
+        (("world", "seeds"), "a whole table, not for --cell", not options.cell),
+        (("ray_cpus", "ray_gpus"), "a cluster: name it with --ray", options.ray is not None),
+    ):
+        for name in names:
+            if getattr(options, name) is not None and not is_there:
+                raise ValueError(f"--{name.replace('_', '-')} is for {wanted}")
 
 
 def find_cells(options: argparse.Namespace) -> list[Cell]:
@@ -67,7 +90,7 @@ def find_cells(options: argparse.Namespace) -> list[Cell]:
         raise ValueError(f"say which table: one of {', '.join((*EXPERIMENTS, CLAIMED))}")
     check_choice("the table", name, (*EXPERIMENTS, CLAIMED))
     check_choice("preset", options.preset, PRESETS)
-    check_at_least("--seeds", options.seeds, 1)
+    seeds = SEEDS if options.seeds is None else options.seeds
     steps = PRESETS[options.preset].steps if options.steps is None else options.steps
     if name == CLAIMED:
         worlds = dict.fromkeys(
@@ -77,12 +100,12 @@ def find_cells(options: argparse.Namespace) -> list[Cell]:
         check_choice("the world of claims", world, worlds)
         if options.cell:
             raise ValueError("--cell is for a table; `curiosity table claims` measures all")
-        return list(claimed_cells(world, options.preset, steps, options.seeds))
+        return list(claimed_cells(world, options.preset, steps, seeds))
     experiment = EXPERIMENTS[name]
     if options.cell:
         return [_find_cell(experiment, label, options.preset, steps) for label in options.cell]
     world = options.world or experiment.worlds[0]
-    return list(experiment.cells(world, options.preset, steps, options.seeds))
+    return list(experiment.cells(world, options.preset, steps, seeds))
 
 
 def _find_cell(experiment: Experiment, label: str, preset: str, steps: int) -> Cell:
@@ -124,18 +147,19 @@ def _read(arguments: list[str]) -> argparse.Namespace:
     add("--dry-run", action="store_true", help="print what would be run, for how long")
     add("--cell", action="append", help="only TASK:METHOD[@VARIANT]:SEED; can be repeated")
     add("--world", help="the family of tasks: maze, dmlab, vizdoom or ant")
-    add("--seeds", type=int, default=5, help="so many, from 0 (default: 5)")
+    add("--seeds", type=int, help=f"so many, from 0 (default: {SEEDS})")
     add("--steps", type=int, help="of each run (default: the preset's)")
     add("--preset", default="cpu", help=f"{', '.join(PRESETS)} (default: cpu)")
     add("--out", type=Path, default=Path("results"), help="for results (default: results)")
     add("--runs", type=Path, default=Path("runs/tables"), help="for runs (runs/tables)")
-    add("--episodes", type=int, default=100, help="of the test, at least (default: 100)")
+    episodes = f"of the test, {LEAST_EPISODES} or more (default: {EPISODES})"
+    add("--episodes", type=int, default=EPISODES, help=episodes)
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
     add("--ray", metavar="ADDRESS", help="run on that Ray cluster; auto: one on this machine")
-    add("--ray-cpus", type=float, default=1.0, help="that a cell asks for (default: 1)")
-    add("--ray-gpus", type=float, default=0.0, help="that a cell asks for (default: 0)")
+    add("--ray-cpus", type=float, help="that a cell asks for (default: 1)")
+    add("--ray-gpus", type=float, help="that a cell asks for (default: 0, and no GPU is used)")
     return reader.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    table(sys.argv[1:])
+    call(table, sys.argv[1:])

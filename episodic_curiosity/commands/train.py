@@ -1,5 +1,6 @@
 """`curiosity train`."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,7 +18,7 @@ from episodic_curiosity.commands.reading import (
     with_r_network,
 )
 from episodic_curiosity.config import Run
-from episodic_curiosity.record import read_config
+from episodic_curiosity.record import CONFIG, read_config
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,13 @@ def train(arguments: list[str]) -> None:
     folder = options.folder.out or Path("runs") / options.run.name
     from episodic_curiosity.train import train as train_run
 
-    train_run(options.run, folder, resume=options.folder.resume, progress=True)
+    try:
+        train_run(options.run, folder, resume=options.folder.resume, progress=True)
+    except KeyboardInterrupt:
+        if (folder / CONFIG).exists():
+            again = f"stopped; go on with: curiosity train --resume --out {folder}"
+            print(again, file=sys.stderr)
+        raise
 
 
 def read_train(arguments: list[str]) -> TrainOptions:

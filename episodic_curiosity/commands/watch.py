@@ -18,7 +18,7 @@ class WatchOptions:
     run: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="RUN")] = None
     out: Path  # the film: .gif or .mp4
     random: Once = False  # in place of a run: an agent that has learnt nothing, with --task
-    task: str | None = None  # what it plays; `curiosity tasks` lists the tasks
+    task: str | None = None  # what it plays, as --preset cpu has it; see `curiosity tasks`
     film: Annotated[FilmConfig, tyro.conf.arg(name="")] = field(default_factory=FilmConfig)
 
 
