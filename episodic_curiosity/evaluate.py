@@ -77,6 +77,34 @@ class Evaluation:
         return "\n".join(lines)
 
 
+class Play:
+    """An agent at play from a world's reset by a seed; whoever looks on sees the same."""
+
+    def __init__(self, agent: Agent, world: World, *, deterministic: bool, seed: int) -> None:
+        spec = world.spec
+        _check_fits(agent, spec)
+        self._agent, self._world, self._deterministic = agent, world, deterministic
+        self._envs = torch.arange(spec.num_envs, device=spec.device)
+        self._words = seed_words(seed)
+        self._clock = torch.zeros((), dtype=torch.int64, device=spec.device)
+        self.start = world.reset(seed)
+        self._observation = self.start.observation.clone()
+
+    @torch.no_grad()
+    def step(self) -> tuple[Step, Tensor]:
+        """Acts once everywhere: what comes of it, and the actions that led there."""
+        if self._deterministic:
+            action: Tensor = self._agent(self._observation).policy.mode
+        else:
+            draw = random_bits(self._envs, *self._words, STREAM, self._clock)
+            action = self._agent.decide(self._observation, draw).action
+        action = action if self._world.spec.num_actions else action.clamp(-1.0, 1.0)
+        step = self._world.step(action)
+        self._observation.copy_(step.observation)
+        self._clock.add_(1)
+        return step, action
+
+
 @torch.no_grad()
 def evaluate(
     agent: Agent,
@@ -96,33 +124,19 @@ def evaluate(
     """
     check_at_least("num_episodes", num_episodes, 1)
     spec = world.spec
-    _check_fits(agent, spec)
     rounds = -(-num_episodes // spec.num_envs)
     tally = _Tally(spec, rounds, trajectories=trajectories)
-    envs = torch.arange(spec.num_envs, device=spec.device)
-    words = seed_words(seed)
-    start = world.reset(seed)
-    tally.open(start)
-    observation = start.observation.clone()
-    clock = torch.zeros((), dtype=torch.int64, device=spec.device)
+    play = Play(agent, world, deterministic=deterministic, seed=seed)
+    tally.open(play.start)
 
     def play_once() -> None:
-        if deterministic:
-            action: Tensor = agent(observation).policy.mode
-        else:
-            draw = random_bits(envs, *words, STREAM, clock)
-            action = agent.decide(observation, draw).action
-        action = action if spec.num_actions else action.clamp(-1.0, 1.0)
-        step = world.step(action)
-        tally.add(step, action)
-        observation.copy_(step.observation)
-        clock.add_(1)
+        tally.add(*play.step())
 
-    play = Captured(play_once, graph_device(spec.device, spec.can_capture))
+    step = Captured(play_once, graph_device(spec.device, spec.can_capture))
     for time in range(rounds * spec.episode_steps):
         if time % LOOK_EVERY == 0 and tally.is_complete():
             break
-        play()
+        step()
     if not tally.is_complete():
         raise RuntimeError(
             f"{spec.task} plays episodes of more than the {spec.episode_steps} steps it says"

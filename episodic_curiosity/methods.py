@@ -1,5 +1,6 @@
 """Methods: the bonus that each adds to PPO, made for one run."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +108,10 @@ def fit_r_network(run: Run, r_network: RNetwork, folder: Path, *, progress: bool
     assert play is not None
     tasks = play.tasks or (run.task,)
 
-    def worlds(split: Split, num_envs: int) -> list[World]:
-        return [
-            make_world(
+    with contextlib.ExitStack() as opened:
+
+        def make(task: str, split: Split, num_envs: int) -> World:
+            world = make_world(
                 task,
                 num_envs=num_envs,
                 seed=run.seed,
@@ -117,25 +119,21 @@ def fit_r_network(run: Run, r_network: RNetwork, folder: Path, *, progress: bool
                 split=split,
                 **run.world.options(split),
             )
-            for task in tasks
-        ]
+            opened.callback(world.close)
+            return world
 
-    trained_on = worlds("r-network", run.world.num_envs)
-    held_out = worlds("validation", held_out_envs(trained_on[0].spec))
-    try:
+        trained_on = [make(task, "r-network", run.world.num_envs) for task in tasks]
+        num_held_out = held_out_envs(trained_on[0].spec)
         return fit_to_random_play(
             r_network,
             trained_on,
-            held_out,
+            [make(task, "validation", num_held_out) for task in tasks],
             play.steps,
             play.fit,
             seed=run.seed,
             folder=folder,
             progress=progress,
         )
-    finally:
-        for world in (*trained_on, *held_out):
-            world.close()
 
 
 def _episodic(run: Run, config: EpisodicConfig, world: World, folder: Path) -> EpisodicBonus:

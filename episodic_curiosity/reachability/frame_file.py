@@ -43,7 +43,9 @@ class FrameFile:
         dtype: torch.dtype,
         *,
         spare: int = 0,
+        nameless: bool = False,
     ) -> None:
+        """A `nameless` file loses its name as soon as it is open: it ends with the process."""
         check_at_least("num_steps", num_steps, 1)
         check_at_least("num_envs", num_envs, 1)
         check_at_least("spare", spare, 0)
@@ -51,6 +53,7 @@ class FrameFile:
             raise TypeError(f"views must be of dtype uint8 or float32, got {dtype}")
         self.path = path
         self.spare = spare
+        self._nameless = nameless
         self._num_steps = num_steps
         self._shape = (num_steps + spare, num_envs, *view_shape)
         self._dtype = dtype
@@ -150,10 +153,8 @@ class FrameFile:
             )
 
     def _check_disk(self) -> None:
-        """Raises where the file would not fit; one that is there already takes no more room."""
-        there = self.path.stat().st_size if self.path.exists() else 0
-        folder = next(folder for folder in self.path.absolute().parents if folder.exists())
-        free = shutil.disk_usage(folder).free + there
+        """Raises where the file would not fit."""
+        free = free_on_disk(self.path)
         if self.disk_bytes > free:
             raise MemoryError(self._too_large(free))
 
@@ -166,14 +167,16 @@ class FrameFile:
 
     def _create(self) -> Mapped:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.path, "wb") as file:
+        with open(self.path, "w+b") as file:
+            if self._nameless:
+                self.path.unlink()
             try:
                 _fill(file, self.disk_bytes)
             except OSError:
-                self.path.unlink()
+                self.path.unlink(missing_ok=True)
                 free = shutil.disk_usage(self.path.parent).free
                 raise MemoryError(self._too_large(free)) from None
-        return self._open()
+            return self._map(file)
 
     def _open(self) -> Mapped:
         found = self.path.stat().st_size if self.path.exists() else None
@@ -183,7 +186,18 @@ class FrameFile:
                 f"{self.path} {what}; the run keeps its R-network's frames there, "
                 f"{self.disk_bytes} bytes"
             )
-        return np.memmap(self.path, ARRAYS[self._dtype], mode="r+", shape=self._shape)
+        with open(self.path, "r+b") as file:
+            return self._map(file)
+
+    def _map(self, file: BinaryIO) -> Mapped:
+        return np.memmap(file, ARRAYS[self._dtype], mode="r+", shape=self._shape)
+
+
+def free_on_disk(path: Path, *others: Path) -> int:
+    """Room for files of one folder: what is there under these names already takes no more."""
+    there = sum(file.stat().st_size for file in (path, *others) if file.exists())
+    folder = next(folder for folder in path.absolute().parents if folder.exists())
+    return shutil.disk_usage(folder).free + there
 
 
 def _checksum(frames: Mapped | None, added: int) -> int:

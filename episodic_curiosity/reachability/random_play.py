@@ -3,21 +3,20 @@
 Shapes: T steps, N environments.
 """
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
 
-from episodic_curiosity.capture import Captured
+from episodic_curiosity.capture import Captured, graph_device
 from episodic_curiosity.checks import check_at_least
 from episodic_curiosity.randomness import random_below, random_unit, seed_words
 from episodic_curiosity.reachability.bar import progress_bar
 from episodic_curiosity.reachability.experience import Experience, Mixture
-from episodic_curiosity.reachability.frame_file import FrameFile
+from episodic_curiosity.reachability.frame_file import FrameFile, free_on_disk
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.replay import (
     FrameReplay,
@@ -45,7 +44,8 @@ def random_play(
     """What all environments together see in `num_steps` steps, from a reset, acting at random.
 
     A world that can redraw is kept as snapshots and must stay open while they are used. Others
-    are kept as frames: in memory where they take at most half of what is free, else in `file`.
+    are kept as frames: in memory where they take at most half of what is free, else in `file`,
+    which loses its name at once: nothing is left of it, however this process ends.
     """
     spec = world.spec
     check_at_least("num_steps", num_steps, spec.num_envs)
@@ -69,41 +69,35 @@ def fit_to_random_play(
 
     `num_steps` counts what is trained on, of all worlds together. The accuracy is measured in
     `held_out` worlds, on levels of their own: the split "r-network" is for the former, that of
-    "validation" for the latter. Frames that do not fit into memory go into files in `folder`,
-    which are gone afterwards. Worlds that cannot redraw are closed once they have been played.
+    "validation" for the latter. Frames that do not fit into memory go into files in `folder`;
+    where these do not fit on its disk together, nothing is played. Worlds that cannot redraw
+    are closed once they have been played.
     """
     config = config or FitConfig()
     check_at_least("the number of worlds", len(worlds), 1)
     check_at_least("the number of held-out worlds", len(held_out), 1)
     _check_worlds(r_network, (*worlds, *held_out))
     num_held_out = held_out_steps(num_steps, config, _num_envs(held_out))
-    with contextlib.ExitStack() as files:
+    plays = _share_out("random_play", worlds, num_steps, seed, folder)
+    held_out_plays = _share_out("held_out", held_out, num_held_out, seed + 1, folder)
+    _check_disk([*plays, *held_out_plays])
 
-        def play_all(
-            name: str, among: Sequence[World], num_steps: int, seed: int
-        ) -> Experience:
-            parts = []
-            for number, world in enumerate(among):
-                file = None if folder is None else folder / f"{name}_{number}.bin"
-                if file is not None:
-                    files.callback(file.unlink, missing_ok=True)
-                share = num_steps // _num_envs(among) * world.spec.num_envs
-                own_seed = seed + SEED_STRIDE * number
-                parts.append(
-                    random_play(world, share, seed=own_seed, file=file, progress=progress)
-                )
-                if not world.spec.can_redraw:
-                    world.close()  # the simulators of thirty tasks do not fit into a machine
-            return parts[0] if len(parts) == 1 else Mixture(parts)
+    def play_all(plays: Sequence[_Play]) -> Experience:
+        parts = []
+        for world, share, own_seed, file in plays:
+            parts.append(random_play(world, share, seed=own_seed, file=file, progress=progress))
+            if not world.spec.can_redraw:
+                world.close()  # the simulators of thirty tasks do not fit into a machine
+        return parts[0] if len(parts) == 1 else Mixture(parts)
 
-        return fit(
-            r_network,
-            play_all("random_play", worlds, num_steps, seed),
-            config,
-            held_out=play_all("held_out", held_out, num_held_out, seed + 1),
-            seed=seed,
-            progress=progress,
-        )
+    return fit(
+        r_network,
+        play_all(plays),
+        config,
+        held_out=play_all(held_out_plays),
+        seed=seed,
+        progress=progress,
+    )
 
 
 def held_out_steps(num_steps: int, config: FitConfig, num_envs: int) -> int:
@@ -126,6 +120,58 @@ def bytes_kept(spec: WorldSpec, num_steps: int) -> int:
     return num_steps * spec.view_dtype.itemsize * math.prod(spec.view_shape)
 
 
+class _Play(NamedTuple):
+    """What is to be played in one world."""
+
+    world: World
+    num_steps: int  # of all its environments together
+    seed: int
+    file: Path | None  # for frames that do not fit into memory
+
+
+def _share_out(
+    name: str, worlds: Sequence[World], num_steps: int, seed: int, folder: Path | None
+) -> list[_Play]:
+    """Equally many steps for each environment."""
+    each = num_steps // _num_envs(worlds)
+    return [
+        _Play(
+            world,
+            each * world.spec.num_envs,
+            seed + SEED_STRIDE * number,
+            None if folder is None else folder / f"{name}_{number}.bin",
+        )
+        for number, world in enumerate(worlds)
+    ]
+
+
+def _check_disk(plays: Sequence[_Play]) -> None:
+    """Raises where the files of all worlds together do not fit on their disk."""
+    wanted, in_memory, files = 0, 0, []
+    for world, num_steps, _, file in plays:
+        size = bytes_kept(world.spec, num_steps)
+        if file is not None and _is_for_file(world.spec, size, in_memory):
+            wanted += size
+            files.append(file)
+        else:
+            in_memory += size
+    if files and wanted > (free := free_on_disk(*files)):
+        raise MemoryError(
+            f"random play wants {wanted / 1e9:.1f} GB in {files[0].parent} for frames of "
+            f"{len(files)} worlds, its disk has {free / 1e9:.1f} GB free: lower the steps of "
+            f"random play"
+        )
+
+
+def _is_for_file(spec: WorldSpec, size: int, promised: int = 0) -> bool:
+    """Whether these are frames that would take more than half of the memory that is free.
+
+    Bytes that are promised to others are not.
+    """
+    free = free_bytes(spec.device)
+    return not spec.can_redraw and free is not None and size > (free - promised) // 2
+
+
 def _check_worlds(r_network: RNetwork, worlds: Sequence[World]) -> None:
     """Raises unless all emit what the R-network takes, in one dtype."""
     wanted = (r_network.config.view_shape, worlds[0].spec.view_dtype)
@@ -146,10 +192,9 @@ def _room_for(world: World, num_steps: int, file: Path | None) -> Replay:
     if spec.can_redraw:
         return SnapshotReplay.for_world(world, num_steps)
     shape = (num_steps, spec.num_envs, spec.view_shape, spec.view_dtype)
-    wanted = bytes_kept(spec, num_steps * spec.num_envs)
-    free = free_bytes(spec.device)
-    if file is not None and free is not None and wanted > free // 2:
-        return FrameFile(file, *shape)
+    size = bytes_kept(spec, num_steps * spec.num_envs)
+    if file is not None and _is_for_file(spec, size):
+        return FrameFile(file, *shape, nameless=True)
     return FrameReplay(*shape, spec.device)
 
 
@@ -193,7 +238,7 @@ def _keep_snapshots(
     def step_and_keep() -> None:
         keep(world.step(_random_actions(spec, seed, env, clock)))
 
-    play = Captured(step_and_keep, captures=spec.device.type == "cuda" and spec.can_capture)
+    play = Captured(step_and_keep, graph_device(spec.device, spec.can_capture))
     for time in range(num_steps):
         if time == 0:
             keep(world.reset())

@@ -160,9 +160,7 @@ class _Descent:
             device, experience = self._r_network.device, self._experience
             can_capture = getattr(experience, "can_capture", False)
             together = experience.first.device == device
-            self._step = Captured(
-                self._descend, graph_device(device, can_capture and together)
-            )
+            self._step = Captured(self._descend, graph_device(device, can_capture and together))
         else:
             for held, new in zip(self._pairs, pairs, strict=True):
                 held.copy_(new)

@@ -9,6 +9,8 @@ from episodic_curiosity.worlds import SPLITS, Split
 
 FASTEST = 50  # frames a second: browsers slow a GIF down that wants more
 LEAST_HEIGHT = 96  # pixels: less would be narrower than its captions
+MOST_HEIGHT = 2160
+MOST_FRAMES = 5000  # of an episode, whose pictures are all held in memory
 LEAST_COLOURS, MOST_COLOURS = 16, 256  # of a GIF; twelve are those of text and lines
 
 
@@ -34,8 +36,8 @@ class FilmConfig:
             check_at_least("steps", self.steps, 1)
         check_choice("split", self.split, SPLITS)
         seed_words(self.seed)
-        check_at_least("frames", self.frames, 2)
-        check_at_least("height", self.height, LEAST_HEIGHT)
+        _check_within("frames", self.frames, 2, MOST_FRAMES)
+        _check_within("height", self.height, LEAST_HEIGHT, MOST_HEIGHT)
         _check_within("fps", self.fps, 1, FASTEST)
         _check_within("colours", self.colours, LEAST_COLOURS, MOST_COLOURS)
 

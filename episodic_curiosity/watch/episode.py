@@ -37,6 +37,7 @@ class Episode:
     coverage: list[int] = field(default_factory=list)  # Grid-Oracle cells; empty: no positions
     places: list[tuple[float, float]] = field(default_factory=list)  # empty: no positions
     remembered: list[bool] = field(default_factory=list)  # whether memory took the view in
+    has_ended: bool = False  # after the last of these steps; else it is but a beginning
 
     @property
     def num_steps(self) -> int:
@@ -104,6 +105,7 @@ class Filmed:
                 if self._is_due(episode) or is_last:
                     self._shoot(episode, step)
             if is_last:
+                episode.has_ended = has_ended
                 self._close(episode)
         if has_ended:
             self._begin(step)
@@ -111,6 +113,11 @@ class Filmed:
 
     def close(self) -> None:
         self._world.close()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all that is wanted has been filmed."""
+        return len(self.episodes) == self._num_episodes and not self._is_on
 
     def _rate(self, step: Step, actions: Tensor | None) -> tuple[float, bool]:
         """The bonus, and whether a memory took in what was seen."""

@@ -23,22 +23,30 @@ PALETTE_FRAMES = 12  # from which the colours of a GIF are chosen
 
 
 def check_film(path: Path) -> None:
-    """Raises, before anything is played, where such a film cannot be written."""
+    """Raises, before anything is played, where such a film cannot be written; makes nothing."""
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"a film is named {' or '.join(FORMATS)}, got {path.name!r}")
     if path.is_dir():
         raise ValueError(f"{path} is a folder, not a film")
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(f"--out {path} cannot be written: {there} is no folder to write to")
     if path.suffix.lower() == ".mp4":
         find_ffmpeg()
 
 
-def write_film(path: Path, story: Storyboard, colours: int) -> None:
-    """Writes all frames, whole or not at all; only a GIF has a palette of so many colours."""
+def write_film(path: Path, story: Storyboard, colours: int) -> float:
+    """Writes all frames, whole or not at all; returns how many seconds they take.
+
+    Only a GIF has a palette, of so many colours.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix.lower() == ".gif":
-        write_atomically({path: _gif(story, colours)})
-    else:
-        _write_mp4(path, story)
+        content, seconds = _gif(story, colours)
+        write_atomically({path: content})
+        return seconds
+    _write_mp4(path, story)
+    return sum(story.moments) / story.fps
 
 
 def find_ffmpeg() -> str:
@@ -55,14 +63,14 @@ def find_ffmpeg() -> str:
     return found
 
 
-def _gif(story: Storyboard, colours: int) -> bytes:
+def _gif(story: Storyboard, colours: int) -> tuple[bytes, float]:
+    """The file, and how many seconds it takes: not quite those of its frames a second."""
     palette = _palette(story, colours)
     moment = max(20, round(100 / story.fps) * 10)  # milliseconds; a GIF counts tens of them
-    durations: list[int] = []
+    durations = [moment * num_moments for num_moments in story.moments]
 
     def images() -> Iterator[Image.Image]:
         for frame in story:
-            durations.append(frame.num_moments * moment)
             image = Image.fromarray(frame.picture)
             # Dithering would make what stands still flicker, and the file larger.
             yield image.quantize(palette=palette, dither=Image.Dither.NONE)
@@ -72,7 +80,7 @@ def _gif(story: Storyboard, colours: int) -> bytes:
     first.save(
         buffer, "GIF", save_all=True, append_images=rest, duration=durations, loop=0, disposal=1
     )
-    return buffer.getvalue()
+    return buffer.getvalue(), sum(durations) / 1000
 
 
 def _palette(story: Storyboard, colours: int) -> Image.Image:

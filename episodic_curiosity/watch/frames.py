@@ -19,7 +19,8 @@ CURVE, ZERO = (42, 120, 214), (200, 200, 200)
 COLOURS = (PAPER, INK, PALE, CURVE, ZERO, *way.COLOURS)  # which every palette should have
 MARGIN, GAP = 8, 8
 LINE = 16  # pixels, of text
-SMALL, LARGE = 11, 13  # sizes of type
+SMALL, LARGE = 12, 13  # sizes of type
+SPACE = 0.3  # of the size of type: in small sizes that of the font can be nothing at all
 ROW = 2 * LINE + 2  # a name and a number
 COLUMN = 84  # pixels, which every number and its name fit into
 CURVE_HEIGHT = 44
@@ -53,8 +54,9 @@ class Storyboard:
             yield self[number]
 
     @property
-    def seconds(self) -> float:
-        return sum(map(self._num_moments, range(len(self)))) / self.fps
+    def moments(self) -> list[int]:
+        """For how many moments each frame is shown; there are `fps` of them in a second."""
+        return [self._num_moments(number) for number in range(len(self))]
 
     def __getitem__(self, number: int) -> Frame:
         order, own = self._find(number)
@@ -106,7 +108,7 @@ class Storyboard:
         if episode.coverage:
             labels["cells visited"] = str(episode.coverage[step])
         if any(episode.remembered):
-            labels["memory (rings)"] = str(sum(episode.remembered[: step + 1]))
+            labels["remembered"] = str(sum(episode.remembered[: step + 1]))
         return labels
 
 
@@ -140,7 +142,7 @@ def _title(parts: Sequence[str], width: int) -> Image.Image:
     lines = [""]
     for part in parts:
         longer = f"{lines[-1]}, {part}" if lines[-1] else part
-        if lines[-1] and ImageFont.load_default(LARGE).getlength(longer) > width:
+        if lines[-1] and _length(longer, LARGE) > width:
             lines.append(part)
         else:
             lines[-1] = longer
@@ -184,4 +186,16 @@ def _curve(episode: Episode, step: int, width: int) -> Image.Image:
 def _write(
     sheet: Image.Image, place: tuple[int, int], text: str, size: int, ink: Colour
 ) -> None:
-    ImageDraw.Draw(sheet).text(place, text, ink, ImageFont.load_default(size))
+    """Word by word, with spaces that can be seen."""
+    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(size)
+    left, top = place
+    for word in text.split(" "):
+        pen.text((left, top), word, ink, font)
+        left += _length(f"{word} ", size)
+
+
+def _length(text: str, size: int) -> int:
+    """Pixels that a text takes as `_write` draws it."""
+    words, font = text.split(" "), ImageFont.load_default(size)
+    spaces = (len(words) - 1) * round(SPACE * size)
+    return sum(round(font.getlength(word)) for word in words) + spaces

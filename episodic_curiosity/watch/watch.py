@@ -14,7 +14,7 @@ from episodic_curiosity.agent import Agent
 from episodic_curiosity.bonus import Bonus
 from episodic_curiosity.bonus.nothing import NoBonus
 from episodic_curiosity.config import Run
-from episodic_curiosity.evaluate import Evaluation, evaluate
+from episodic_curiosity.evaluate import Play
 from episodic_curiosity.methods import find_device, load_bonus
 from episodic_curiosity.record import read_config
 from episodic_curiosity.train import make_agent
@@ -31,7 +31,7 @@ class Film:
 
     path: Path
     story: Storyboard
-    evaluation: Evaluation
+    seconds: float
 
     def report(self) -> str:
         """Lines to print."""
@@ -39,14 +39,14 @@ class Film:
         size = self.path.stat().st_size / 1000
         lines = [
             f"{self.path}: {width} x {height}, {len(self.story)} frames, "
-            f"{self.story.seconds:.0f} s, {size:,.0f} KB"
+            f"{self.seconds:.1f} s, {size:,.0f} KB"
         ]
-        coverage = self.evaluation.coverage
-        for number, reward in enumerate(self.evaluation.reward):
-            line = f"episode {number + 1}: {self.evaluation.length[number]} steps"
-            line += f", reward {reward:g}"
-            if coverage is not None:
-                line += f", coverage {coverage[number]}"
+        for number, episode in enumerate(self.story.episodes, 1):
+            first = "" if episode.has_ended else "the first "
+            line = f"episode {number}: {first}{episode.num_steps} steps"
+            line += f", reward {episode.reward[-1]:g}"
+            if episode.coverage:
+                line += f", coverage {episode.coverage[-1]}"
             lines.append(line)
         return "\n".join(lines)
 
@@ -95,13 +95,9 @@ def _film(
         num_steps=config.steps or spec.episode_steps,
         num_shots=config.frames,
     )
-    evaluation = evaluate(
-        agent,
-        filmed,
-        num_episodes=config.episodes,
-        deterministic=config.deterministic,
-        seed=config.seed,
-    )
+    play = Play(agent, filmed, deterministic=config.deterministic, seed=config.seed)
+    while not filmed.is_over:
+        play.step()
     story = Storyboard(
         title=title,
         episodes=filmed.episodes,
@@ -111,5 +107,4 @@ def _film(
         map_cell=spec.oracle_cell if spec.has_position and not scenery.has_map else None,
         has_bonus=not isinstance(bonus, NoBonus),
     )
-    write_film(out, story, config.colours)
-    return Film(out, story, evaluation)
+    return Film(out, story, write_film(out, story, config.colours))

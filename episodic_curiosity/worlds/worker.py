@@ -33,12 +33,15 @@ PARENT_CHECKS = 0.2  # seconds between looks whether there is still somebody to 
 
 Fields = Mapping[str, tuple[Sequence[int], str]]  # name: shape and dtype for one environment
 Row = dict[str, NDArray[Any]]
-SIGNALS: Fields = {
+ASKED: Fields = {
     "action": ((), "int64"),
     "seed": ((), "uint32"),
     "last": ((), "bool"),
+}
+ANSWERED: Fields = {
     "reward": ((), "float32"),
     "end": ((), "uint8"),
+    "is_beginning": ((), "bool"),
 }
 
 
@@ -74,7 +77,8 @@ class Board:
     """The memory that a world shares with its workers: arrays of N rows, one per environment.
 
     The world writes `action`, `seed` (of the next episode to begin) and `last` (the clock ends
-    the episode after this step); workers write the rest.
+    the episode after this step); workers write the rest. `is_beginning` stays true where an
+    episode could not begin.
     """
 
     def __init__(self, memory: int, num_envs: int, fields: Fields) -> None:
@@ -90,7 +94,9 @@ class Board:
                 offset += _aligned(made[name].nbytes)
             return made
 
-        self.action, self.seed, self.last, self.reward, self.end = arrays(SIGNALS).values()
+        asked, answered = arrays(ASKED), arrays(ANSWERED)
+        self.action, self.seed, self.last = asked.values()
+        self.reward, self.end, self.is_beginning = answered.values()
         self.present = arrays(fields)
         self.final = arrays(fields)
 
@@ -99,7 +105,8 @@ def board_bytes(num_envs: int, fields: Fields) -> int:
     """How much memory a board takes."""
     return sum(
         _aligned(num_envs * prod(shape) * np.dtype(dtype).itemsize)
-        for shape, dtype in (*SIGNALS.values(), *fields.values(), *fields.values())
+        for part in (ASKED, ANSWERED, fields, fields)
+        for shape, dtype in part.values()
     )
 
 
@@ -114,17 +121,20 @@ class Player:
 
     def begin(self) -> None:
         """Begins the next episode; a simulator that is broken gets one new start."""
+        self._board.is_beginning[self._row] = True
         try:
             self._begin()
         except Exception:
             traceback.print_exc()
             self.engine.close()
             self._begin()
+        self._board.is_beginning[self._row] = False
 
     def step(self) -> None:
         """Acts once and begins the next episode where one ends.
 
-        An end without an observation of its own leaves the one before as the final one.
+        An end without an observation of its own leaves the one before as the final one. What
+        has ended stands on the board before the next episode begins, which may fail.
         """
         board, row = self._board, self._row
         end = End.BY_CLOCK if board.last[row] else End.NOT_YET
@@ -141,8 +151,9 @@ class Player:
         if end is not End.NOT_YET:
             for name, field in self._present.items():
                 self._final[name][...] = field
-            self.begin()
         board.reward[row], board.end[row] = reward, end
+        if end is not End.NOT_YET:
+            self.begin()
 
     def _begin(self) -> None:
         self.engine.begin(int(self._board.seed[self._row]))

@@ -44,12 +44,13 @@ class WorkerWorld:
         if seed is not None:
             self._key = self._keys(seed)
             self._episode.zero_()
-        self._clock[:] = 0
-        if self._stagger:
-            steps = self.spec.episode_steps
-            self._clock[:] = random_below(steps, self._key, self._episode, PHASE).numpy()
         self._draw_seeds()
         self.workers.begin()
+        self._clock[:] = 0
+        if self._stagger:
+            steps = torch.from_numpy(self._lengths())
+            phase = random_below(steps, self._key, self._episode, PHASE).numpy()
+            self._clock[:] = self.spec.episode_steps - steps.numpy() + phase
         self._episode += 1
         self._draw_seeds()
         self._begun = True
@@ -95,6 +96,10 @@ class WorkerWorld:
         """Which episodes were ended by their task, (N,) bool."""
         by_task: Array = end == End.BY_TASK
         return by_task
+
+    def _lengths(self) -> Array:
+        """How many steps the episodes take that have just begun, at most, (N,) int64."""
+        return np.full(self.spec.num_envs, self.spec.episode_steps, np.int64)
 
     def _keys(self, seed: int) -> Tensor:
         return random_bits(torch.arange(self.spec.num_envs), *seed_words(seed), self._split)

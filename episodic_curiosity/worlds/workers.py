@@ -40,7 +40,8 @@ class Workers:
     """N environments shared out among processes; what they emit is on the `board`.
 
     A worker that dies, or does not answer for `timeout` seconds, is replaced: the episodes of
-    its environments end by fault, new ones begin, and a warning is logged.
+    its environments end by fault, new ones begin, and a warning is logged. What had ended
+    before stays as it ended, and an episode that cannot begin is passed over.
     """
 
     def __init__(
@@ -71,7 +72,8 @@ class Workers:
         memory = os.memfd_create("environments")
         os.truncate(memory, board_bytes(num_envs, fields))
         self.board = Board(memory, num_envs, fields)
-        self.num_faults = 0  # episodes lost so far
+        self.num_faults = 0  # episodes so far that were lost or could not begin
+        self._passed_over = np.zeros(num_envs, np.bool_)  # in the present step
         self._in_a_row = np.zeros(num_envs, np.int64)
         settings = {
             "engine": [str(engine[0].resolve()), engine[1]],
@@ -109,13 +111,13 @@ class Workers:
         """Takes `board.action` everywhere: (N,), an `End` for each environment."""
         self._check_open()
         failures = self._exchange(STEP)
-        faulty = self.board.end == End.BY_FAULT
+        faulty = (self.board.end == End.BY_FAULT) | self._passed_over
         self._in_a_row = np.where(faulty, self._in_a_row + 1, 0)
         if faulty.any():
             self.num_faults += int(faulty.sum())
             for worker in self._crew:
                 if faulty[worker.rows].any():
-                    self._report(worker, faulty, failures.get(worker) or worker.last_words())
+                    self._report(worker, failures.get(worker) or worker.last_words())
         return self.board.end.copy()
 
     def close(self) -> None:
@@ -129,6 +131,8 @@ class Workers:
     def _exchange(self, command: bytes) -> dict["_Worker", str]:
         """Has all workers do the same and waits for them; says which it had to replace."""
         failures = {}
+        self.board.end[:] = End.NOT_YET
+        self.board.is_beginning[:] = self._passed_over[:] = False
         try:
             for worker in self._crew:
                 worker.ask(command)
@@ -144,28 +148,37 @@ class Workers:
 
     def _replace(self, worker: "_Worker") -> None:
         """Begins new episodes with a new process, if need be after several attempts."""
-        for name, field in self.board.present.items():
-            self.board.final[name][worker.rows] = field[worker.rows]
+        board, rows = self.board, worker.rows
+        lost = rows.start + np.flatnonzero(board.end[rows] == End.NOT_YET)
+        for name, field in board.present.items():
+            board.final[name][lost] = field[lost]
+        board.reward[lost], board.end[lost] = 0.0, End.BY_FAULT
         for _ in range(MAX_RESTARTS):
             worker.stop(patience=0.0)
+            # What breaks its simulator is not tried again.
+            board.seed[rows] += board.is_beginning[rows]
+            self._passed_over[rows] |= board.is_beginning[rows]
+            board.is_beginning[rows] = False
             worker.start()
             worker.ask(BEGIN)
             if not (failure := worker.wait(time.monotonic() + self._timeout)):
-                self.board.reward[worker.rows] = 0.0
-                self.board.end[worker.rows] = End.BY_FAULT
                 return
-            self.board.seed[worker.rows] += 1  # what breaks its simulator is not tried for ever
         raise ChildProcessError(f"{worker} cannot be started: {failure}")
 
-    def _report(self, worker: "_Worker", faulty: NDArray[np.bool_], failure: str) -> None:
-        """Says what was lost; gives up where that has become the rule."""
+    def _report(self, worker: "_Worker", failure: str) -> None:
+        """Says what was lost or passed over; gives up where that has become the rule."""
         if self._in_a_row[worker.rows].max() > MAX_RESTARTS:
             self.close()
             raise ChildProcessError(f"{worker} fails at every step: {failure}")
-        lost = worker.rows.start + np.flatnonzero(faulty[worker.rows])
-        logger.warning(
-            "%s: %s; started anew, without the episodes of %s", worker, failure, lost.tolist()
-        )
+        words = f"{worker}: {failure}; started anew"
+        for what, where in (
+            ("without the episodes of", self.board.end == End.BY_FAULT),
+            ("passing over what could not begin in", self._passed_over),
+        ):
+            if where[worker.rows].any():
+                numbers = worker.rows.start + np.flatnonzero(where[worker.rows])
+                words += f", {what} {numbers.tolist()}"
+        logger.warning(words)
 
 
 class _Worker:

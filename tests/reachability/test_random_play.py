@@ -1,10 +1,12 @@
 """Random play: its actions, where it is kept, and fitting to one world or several."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from episodic_curiosity.reachability import frame_file
 from episodic_curiosity.reachability import random_play as module
 from episodic_curiosity.reachability.experience import Experience
 from episodic_curiosity.reachability.frame_file import FrameFile
@@ -81,7 +83,6 @@ def test_where_it_is_kept_makes_no_difference(tmp_path, monkeypatch):
     for played in (frames, filed):
         assert torch.equal(everything(played), everything(snapshots))
         assert torch.equal(played.first, snapshots.first)
-    assert [path.name for path in tmp_path.iterdir()] == ["y.bin"]
 
 
 @pytest.mark.parametrize(
@@ -141,6 +142,54 @@ def test_several_worlds_have_equal_shares_and_their_files_are_gone_afterwards(
     assert steps == (1_998, 1_998, 999)  # 4,000 over 6 environments, a quarter of it over 3
     assert len(set(seeds)) == 3
     assert files == ("random_play_0.bin", "random_play_1.bin", "held_out_0.bin")
+
+
+def test_a_file_is_nameless_while_it_is_filled(tmp_path, monkeypatch):
+    """So that nothing stays behind, however the process ends."""
+    monkeypatch.setattr(module, "free_bytes", no_memory)
+    world = Corridor(can_redraw=False)
+    step, names = world.step, []
+    world.step = lambda actions: (names.extend(tmp_path.iterdir()), step(actions))[1]
+    played = random_play(world, 300, seed=0, file=tmp_path / "x.bin")
+    assert isinstance(played, FrameFile)
+    assert names == list(tmp_path.iterdir()) == []
+    assert everything(played).any()
+
+
+def test_files_that_fit_one_by_one_but_not_together_are_refused(tmp_path, monkeypatch):
+    """3 x 25,600 bytes and 26,624 held-out ones, with room for three of the four."""
+    sizes = {"free": 3 * 25_600}
+    monkeypatch.setattr(module, "free_bytes", no_memory)
+    monkeypatch.setattr(
+        frame_file.shutil, "disk_usage", lambda _: SimpleNamespace(free=sizes["free"])
+    )
+
+    def fit() -> None:
+        worlds = [Corridor(can_redraw=False, num_envs=4) for _ in range(3)]
+        held_out = [Corridor(can_redraw=False, num_envs=4)]
+        played = [*worlds, *held_out]
+        try:
+            fit_to_random_play(network(), worlds, held_out, 1_200, QUICK, folder=tmp_path)
+        finally:
+            sizes["steps"] = sum(len(world.actions) for world in played)
+
+    with pytest.raises(MemoryError, match=r"random play wants 0.0 GB in .* of 4 worlds"):
+        fit()
+    assert sizes["steps"] == 0
+    (tmp_path / "held_out_0.bin").write_bytes(bytes(26_624))  # of one that was killed
+    fit()
+    assert sizes["steps"] == 3 * 99 + 103
+    sizes["free"] = 0
+    monkeypatch.setattr(module, "free_bytes", lambda _: 10**9)
+    fit()  # in memory there is room
+
+
+def test_memory_can_be_promised_once_only(monkeypatch):
+    spec = Corridor(can_redraw=False).spec
+    monkeypatch.setattr(module, "free_bytes", lambda _: 1_000)
+    assert not module._is_for_file(spec, 500)
+    assert module._is_for_file(spec, 500, 2)
+    assert not module._is_for_file(Corridor().spec, 5_000)
 
 
 def test_worlds_that_do_not_go_together():

@@ -1,5 +1,6 @@
 """What there is to see of every world."""
 
+import contextlib
 from dataclasses import replace
 
 import gymnasium
@@ -8,10 +9,13 @@ import pytest
 import torch
 
 from episodic_curiosity.train import train
+from episodic_curiosity.watch import cameras
 from episodic_curiosity.watch.cameras import Setting, open_scenery
 from episodic_curiosity.watch.config import FilmConfig
 from episodic_curiosity.watch.watch import watch_run, watch_untrained
+from episodic_curiosity.worlds import make_world
 from tests.tiny_runs import tiny_run
+from tests.worlds.dmlab.builds import install
 
 SMALL = FilmConfig(device="cpu", height=96, frames=12)
 
@@ -50,6 +54,63 @@ def test_doom_shows_what_the_engine_draws_and_the_way(tmp_path):
     shot = film.story.episodes[0].shots[0]
     assert shot.pictures[0].shape == (120, 160, 3)
     assert film.story.episodes[0].places[0] == pytest.approx((240, -176), abs=1)
+
+
+@pytest.fixture
+def lab(monkeypatch, tmp_path):
+    return install(monkeypatch, tmp_path)
+
+
+def test_lab_shows_its_maze_from_above(lab, tmp_path, capsys):
+    film = watch_untrained("dmlab/sparse", tmp_path / "film.gif", replace(SMALL, steps=8))
+    assert film.story.captions == ("first person", "from above")
+    assert film.story.map_cell is None
+    first, last = (film.story.episodes[0].shots[number].pictures for number in (0, -1))
+    assert first[0].shape == (120, 160, 3)
+    assert first[1].shape == (91, 91, 3)  # 13 cells of 7 pixels
+    assert not np.array_equal(first[1], last[1])
+    lab.tell(layout="****\n*P \n****\n")
+    film = watch_untrained("dmlab/sparse", tmp_path / "film.gif", replace(SMALL, steps=2))
+    assert film.story.captions == ("first person",)
+    assert "without walls: the maze of dmlab/sparse cannot be" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("lab")
+def test_lab_shows_the_way_where_there_is_no_maze(tmp_path):
+    film = watch_untrained("dmlab/dense-1", tmp_path / "film.gif", replace(SMALL, steps=2))
+    assert film.story.captions == ("first person",)
+    assert film.story.map_cell == 30.0
+
+
+@pytest.mark.usefixtures("lab")
+def test_lab_shows_its_television(tmp_path):
+    task = "dmlab/sparse+noise"
+    film = watch_untrained(task, tmp_path / "film.gif", replace(SMALL, steps=4))
+    assert film.story.captions == ("first person", "from above")
+    first, last = (film.story.episodes[0].shots[number].pictures[0] for number in (0, -1))
+    height, width, _ = last.shape
+    assert not first[height // 2 :, width // 2 :].any()
+    noise = [film.story.episodes[0].shots[n].pictures[0] for n in (1, 2)]
+    assert (noise[0] != noise[1])[height // 2 :, width // 2 :].mean() > 0.9
+
+
+@pytest.mark.parametrize("task", ["maze/sparse", "gym/Blind-v0"])
+@pytest.mark.usefixtures("registered")
+def test_all_that_was_opened_is_closed(task, tmp_path, monkeypatch):
+    opened, closed = [], []
+
+    def make(*arguments, **options):
+        world = make_world(*arguments, **options)
+        opened.append(world)
+        close = world.close
+        world.close = lambda: (closed.append(world), close())
+        return world
+
+    monkeypatch.setattr(cameras, "make_world", make)
+    with contextlib.suppress(ValueError):
+        watch_untrained(task, tmp_path / "film.gif", replace(SMALL, steps=2))
+    assert opened
+    assert all(world in closed for world in opened)
 
 
 def test_gymnasium_shows_what_it_renders(tmp_path):

@@ -45,6 +45,21 @@ def test_bad_input_is_one_sentence(runs, tmp_path, capsys):
     assert not out.exists()
 
 
+def test_where_no_film_can_be_written_nothing_is_played(runs, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("episodic_curiosity.watch.watch.open_scenery", None)
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    said = refused(capsys, runs("ppo"), "--out", file / "new" / "film.gif")
+    assert said == (
+        f"curiosity: --out {file}/new/film.gif cannot be written: {file} is no folder to write "
+        "to"
+    )
+    monkeypatch.setattr(films.os, "access", lambda *_: False)
+    said = refused(capsys, runs("ppo"), "--out", tmp_path / "new" / "film.gif")
+    assert f"{tmp_path} is no folder to write to" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
@@ -52,7 +67,9 @@ def test_bad_input_is_one_sentence(runs, tmp_path, capsys):
         ("steps", 0, "steps must be a whole number of at least 1"),
         ("frames", 1, "frames must be a whole number of at least 2"),
         ("fps", 51, "fps must be at most 50, got 51"),
+        ("frames", 5001, "frames must be at most 5000, got 5001"),
         ("height", 95, "height must be a whole number of at least 96"),
+        ("height", 2161, "height must be at most 2160, got 2161"),
         ("colours", 257, "colours must be at most 256, got 257"),
         ("split", "tset", "split must be one of"),
         ("seed", -1, "seed"),

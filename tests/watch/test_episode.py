@@ -83,6 +83,19 @@ def test_an_episode_is_noted_from_its_start_to_its_last_step():
     assert not any(first.remembered)
 
 
+def test_a_film_is_over_with_the_last_step_that_is_wanted():
+    world = Corridor()
+    settings = {"num_episodes": 2, "num_steps": 2, "num_shots": 9}
+    watched = Filmed(world, NoBonus(), [], **settings)
+    watched.reset()
+    steps = 0
+    while not watched.is_over:
+        watched.step(torch.tensor([0]))
+        steps += 1
+    assert steps == 3 + 2
+    assert [episode.num_steps for episode in watched.episodes] == [2, 2]
+
+
 def test_long_episodes_are_thinned_evenly():
     _, second = filmed(num_shots=3)
     assert shown(second) == [(0, 0), (2, 2), (4, 2)]
@@ -99,5 +112,6 @@ def test_only_the_first_steps_and_episodes_are_kept():
     assert shown(only) == [(0, 0), (1, 1), (2, 2)]
     (only,) = filmed(num_episodes=1, num_steps=2, num_shots=2)
     assert shown(only) == [(0, 0), (2, 2)]  # the episode goes on: there is a last picture
+    assert not only.has_ended
     with pytest.raises(ValueError, match="one environment can be filmed, got 3"):
         Filmed(Corridor(3), NoBonus(), [], num_episodes=1, num_steps=1, num_shots=2)

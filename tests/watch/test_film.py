@@ -14,6 +14,7 @@ from episodic_curiosity.watch import film as films
 from episodic_curiosity.watch.config import FilmConfig
 from episodic_curiosity.watch.frames import COLOURS
 from episodic_curiosity.watch.watch import watch_run
+from episodic_curiosity.worlds.maze.world import MazeWorld
 from tests.tiny_runs import METHODS
 
 SMALL = FilmConfig(device="cpu", height=96, frames=12)
@@ -40,9 +41,23 @@ def test_the_first_episodes_are_those_that_evaluate_counts(runs, tmp_path):
     )
     evaluation = evaluate_run(runs("ppo+ec"), episodes=1, device="cpu", seed=5)
     first, second = film.story.episodes
-    assert first.coverage[-1] == evaluation.coverage[0] == film.evaluation.coverage[0]
+    assert first.coverage[-1] == evaluation.coverage[0]
     assert first.reward[-1] == evaluation.reward[0]
-    assert second.coverage[-1] == film.evaluation.coverage[1]
+    assert first.has_ended
+    assert second.num_steps == 40
+    assert film.report().splitlines()[2].startswith("episode 2: 40 steps, reward ")
+
+
+def test_nothing_is_played_that_is_not_filmed(runs, tmp_path, monkeypatch):
+    played, step = [], MazeWorld.step
+    monkeypatch.setattr(
+        MazeWorld, "step", lambda world, actions: (played.append(1), step(world, actions))[1]
+    )
+    film = watch_run(runs("ppo"), tmp_path / "film.gif", replace(SMALL, steps=7))
+    assert len(played) == 7
+    assert film.report().splitlines()[1].startswith("episode 1: the first 7 steps, reward ")
+    watch_run(runs("ppo"), tmp_path / "film.gif", replace(SMALL, steps=7, episodes=2))
+    assert len(played) == 7 + 40 + 7
 
 
 def test_icm_needs_its_checkpoint(runs, tmp_path):
@@ -59,7 +74,7 @@ def pixels(image: Image.Image) -> np.ndarray:
 
 def test_a_gif_plays_at_its_speed_and_keeps_the_colours_of_its_drawings(runs, tmp_path):
     path = tmp_path / "new" / "film.gif"
-    watch_run(runs("ppo"), path, replace(SMALL, fps=8, colours=24, frames=4))
+    film = watch_run(runs("ppo"), path, replace(SMALL, fps=8, colours=24, frames=4))
     with Image.open(path) as image:
         durations, colours = [], set()
         for number in range(image.n_frames):
@@ -69,6 +84,8 @@ def test_a_gif_plays_at_its_speed_and_keeps_the_colours_of_its_drawings(runs, tm
         assert image.info["loop"] == 0
     assert set(durations[:-1]) == {120}  # a GIF counts hundredths of a second
     assert durations[-1] == 12 * 120
+    assert film.seconds == sum(durations) / 1000
+    assert f" {film.seconds:.1f} s, " in film.report()
     assert len(colours) <= 24
     assert set(COLOURS[:3]) <= colours
 
@@ -87,7 +104,7 @@ def test_an_mp4_has_the_frames_of_the_story(runs, tmp_path):
     command += ["-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     raw = subprocess.run(command, capture_output=True, check=True).stdout
     frames = np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3)
-    assert len(frames) == round(film.story.seconds * SMALL.fps)
+    assert len(frames) == sum(film.story.moments) == round(film.seconds * SMALL.fps)
     assert np.abs(frames[0].astype(int) - film.story[0].picture).mean() < 8
     assert [path.name for path in tmp_path.iterdir()] == ["film.mp4"]
 

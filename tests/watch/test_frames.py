@@ -1,10 +1,14 @@
 """How a moment of an episode is drawn."""
 
+import re
+
 import numpy as np
 import pytest
+from PIL import Image
 
+from episodic_curiosity.watch import frames
 from episodic_curiosity.watch.episode import Episode, Shot
-from episodic_curiosity.watch.frames import Storyboard
+from episodic_curiosity.watch.frames import SMALL, Storyboard
 from episodic_curiosity.watch.way import AGENT, FLOOR, VISITED, Way
 
 
@@ -52,7 +56,7 @@ def test_a_storyboard_holds_the_end_of_each_episode():
     story = board()
     assert len(story) == len(list(story)) == 6
     assert [frame.num_moments for frame in story] == [1, 1, 15, 1, 1, 15]
-    assert story.seconds == 3.4
+    assert sum(story.moments) == 34
     shapes = {frame.picture.shape for frame in story}
     assert len(shapes) == 1
     assert all(side % 2 == 0 for side in next(iter(shapes))[:2])
@@ -65,6 +69,23 @@ def test_a_frame_has_what_there_is_to_show():
     assert len(board(has_bonus=False)[1].picture) < len(whole)
     assert board(map_cell=None)[1].picture.shape[1] < whole.shape[1]
     assert not np.array_equal(whole, board()[2].picture)
+
+
+def test_words_stand_apart():
+    """Between "i" and "i" there are at least three columns of paper, whatever the font does."""
+    sheet = Image.new("RGB", (60, 20), frames.PAPER)
+    frames._write(sheet, (2, 2), "i i i", SMALL, frames.INK)
+    is_blank = (np.asarray(sheet) > 240).all(axis=(0, 2))
+    gaps = "".join(" " if blank else "x" for blank in is_blank).strip()
+    assert min(len(gap) for gap in re.findall(" +", gaps)) >= 3
+    assert gaps.count("x ") == 2
+    assert len(gaps) <= frames._length("i i i", SMALL)
+
+
+def test_what_was_remembered_is_counted():
+    episode = an_episode([(0.0, 0.0)] * 4, remembered=(0, 2))
+    labels = [board()._labels(episode, step)["remembered"] for step in range(3)]
+    assert labels == ["1", "1", "2"]
 
 
 def test_pictures_of_any_size_are_fitted():

@@ -14,17 +14,25 @@ class CountingEngine:
     """Counts actions from 0 in every episode; each is worth its own number of points."""
 
     def __init__(
-        self, *, starts: bool = True, helper: bool = False, broken: int | None = None
+        self,
+        *,
+        starts: bool = True,
+        helper: bool = False,
+        broken: int | None = None,
+        log: str = os.devnull,
     ) -> None:
         """A `helper` is a process of its own, such as real simulators have.
 
-        The episode of the seed `broken` cannot begin.
+        The episode of the seed `broken` cannot begin; every seed is noted in the `log`.
         """
+        self._log = Path(log)
         self._starts, self._has_helper, self._broken = starts, helper, broken
         self._helper: subprocess.Popen[bytes] | None = None
         self._count = self._seed = 0
 
     def begin(self, seed: int) -> None:
+        with self._log.open("a") as log:
+            print(seed, file=log)
         if not self._starts:
             raise OSError("there is no map\nof that name")
         if seed == self._broken:

@@ -177,14 +177,42 @@ def test_failing_at_every_step_is_no_accident(make):
 
 
 def test_an_episode_that_cannot_begin_is_passed_over(make, caplog):
+    """What had ended before stays as it ended; who shares the process loses what is played."""
     workers = make(broken=60)
     begin(workers)
+    step(workers, *[COUNT] * 5)
     workers.board.seed[:] = [30, 40, 50, 60, 70]
     ends = step(workers, *[END] * 5)
-    assert ends == [End.BY_TASK, End.BY_TASK, *[End.BY_FAULT] * 3]
-    assert workers.board.present["seed"].tolist() == [30, 40, 51, 61, 71]
+    assert ends == [*[End.BY_TASK] * 4, End.BY_FAULT]
+    assert workers.board.reward.tolist() == [2, 2, 2, 2, 0]
+    assert counts(workers, "final") == [1] * 5
+    assert workers.board.present["seed"].tolist() == [30, 40, 50, 61, 70]
+    assert workers.num_faults == 2
     assert "saying 'OSError: this map is broken'" in caplog.text
+    assert "without the episodes of [4], passing over what could not begin in [3]" in (
+        caplog.text
+    )
     assert step(workers, *[COUNT] * 5) == GOES_ON
+
+
+def test_the_clock_ends_an_episode_whose_successor_cannot_begin(make):
+    workers = make(num_envs=1, broken=60)
+    begin(workers)
+    workers.board.seed[:] = 60
+    assert step(workers, COUNT, last=(0,)) == [End.BY_CLOCK]
+    assert workers.board.reward.tolist() == [1.0]
+    assert counts(workers, "final") == [1]
+    assert workers.board.present["seed"].tolist() == [61]
+    assert workers.num_faults == 1
+
+
+def test_a_broken_episode_is_begun_by_one_process_only(make, tmp_path):
+    log = tmp_path / "begun"
+    workers = make(num_envs=1, broken=60, log=str(log))
+    begin(workers)
+    workers.board.seed[:] = 60
+    step(workers, END)
+    assert log.read_text().split() == ["10", "60", "60", "61"]
 
 
 def test_what_cannot_start_says_why(make):

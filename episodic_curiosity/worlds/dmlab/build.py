@@ -1,5 +1,6 @@
 """The build of DeepMind Lab that is installed here: is there one, and what can it do."""
 
+import functools
 import importlib.util
 import json
 from pathlib import Path
@@ -33,12 +34,16 @@ def check_installed(task: str = "sparse") -> None:
         )
 
 
+@functools.cache
 def examine_build(num_steps: int = 0) -> Build:
-    """Looks at the build in a process of its own; times some steps if there are to be any."""
+    """Looks at the build in a process of its own; times some steps if there are to be any.
+
+    Looks once: while this process runs, nobody installs another build.
+    """
     check_installed()
     level = find_level("very-sparse")
-    timed = level.engine_options({"width": "160", "height": "120"}, ("forward",))
-    options = {"setting": MIN_GOAL_DISTANCE, "timed": timed, "steps": num_steps}
+    engine = level.engine_options({"width": "160", "height": "120"}, ("forward",))
+    options = {"setting": MIN_GOAL_DISTANCE, "engine": engine, "steps": num_steps}
     workers = Workers(
         PROBE, options, FIELDS, num_envs=1, num_workers=1, timeout=PATIENCE, pinned=False
     )

@@ -15,7 +15,7 @@ VIEW = "DEBUG.CAMERA.PLAYER_VIEW_NO_RETICLE"  # (3, h, w), without head-up displ
 POSITION, ROTATION = "DEBUG.POS.TRANS", "DEBUG.POS.ROT"  # x, y, z; pitch, yaw, roll
 REMAINING = "FRAMES_REMAINING_AT_60"  # on the level's own clock
 LAYOUT = "DEBUG.MAZE.LAYOUT"  # empty where a level is no maze
-OBSERVATIONS = [VIEW, POSITION, ROTATION, REMAINING, LAYOUT]
+NEEDED, WELCOME = (VIEW, POSITION, ROTATION), (REMAINING, LAYOUT)
 LARGEST_SEED = 2**31 - 1
 
 
@@ -51,14 +51,7 @@ class LabEngine:
 
     def begin(self, seed: int) -> None:
         if self._lab is None:
-            self._lab = load_lab().Lab(
-                self._level,
-                OBSERVATIONS,
-                config=self._settings,
-                renderer=self._renderer,
-                level_cache=self._cache,
-                temp_folder=os.getcwd(),
-            )
+            self._lab = self.start()
         seed &= LARGEST_SEED
         if self._far_starts:
             self._override_layout(seed)
@@ -75,8 +68,13 @@ class LabEngine:
         row["frame"][...] = observed[VIEW]
         row["pose"][:3] = observed[POSITION]
         row["pose"][3] = observed[ROTATION][1]
-        row["remaining"][...] = observed[REMAINING][0]
-        layout = observed[LAYOUT].encode()
+        row["remaining"][...] = observed[REMAINING][0] if REMAINING in observed else 0.0
+        layout = observed.get(LAYOUT, "").encode()
+        if len(layout) > len(row["layout"]):
+            raise ValueError(
+                f"the layout of {self._level} takes {len(layout)} bytes, "
+                f"there is room for {len(row['layout'])}"
+            )
         row["layout"][: len(layout)] = np.frombuffer(layout, np.uint8)
         row["layout"][len(layout) :] = 0
 
@@ -84,6 +82,30 @@ class LabEngine:
         if self._lab is not None:
             lab, self._lab = self._lab, None
             lab.close()
+
+    def start(self) -> Any:
+        """A new `Lab` that observes what is needed and, where its level has that, the rest."""
+        lab = self._make([])
+        listed = {entry["name"] for entry in lab.observation_spec()}
+        lab.close()
+        if missing := [name for name in NEEDED if name not in listed]:
+            raise ValueError(f"{self._level} does not list {', '.join(missing)}")
+        return self._make([name for name in (*NEEDED, *WELCOME) if name in listed])
+
+    def _make(self, observations: list[str]) -> Any:
+        """In the current folder, where a build lets one say so; older ones do not."""
+        arguments = {
+            "config": self._settings,
+            "renderer": self._renderer,
+            "level_cache": self._cache,
+        }
+        make = load_lab().Lab
+        try:
+            return make(self._level, observations, **arguments, temp_folder=os.getcwd())
+        except TypeError as refused:
+            if "temp_folder" not in str(refused):
+                raise
+        return make(self._level, observations, **arguments)
 
     def _override_layout(self, seed: int) -> None:
         """Has the next episode played in the maze of a seed, with its far starts alone."""

@@ -13,17 +13,15 @@ from numpy.typing import NDArray
 from .engine import LabEngine
 from .loading import load_lab
 
-SIZE = {"width": "160", "height": "120"}
 LONGEST_ERROR = 1000  # characters
 
 
 class Probe:
     """An engine whose only observation is a report, in JSON."""
 
-    def __init__(self, *, setting: str, timed: dict[str, Any], steps: int) -> None:
+    def __init__(self, *, setting: str, engine: dict[str, Any], steps: int) -> None:
         """Whether the level of an engine takes a setting; how long some steps of it take."""
-        self._level, self._setting = timed["level"], setting
-        self._timed, self._steps = timed, steps
+        self._engine, self._setting, self._steps = engine, setting, steps
         self._report: dict[str, Any] = {}
 
     def begin(self, seed: int) -> None:
@@ -44,23 +42,28 @@ class Probe:
 
     def _examine(self, seed: int) -> dict[str, Any]:
         module = load_lab()
-        lab = module.Lab(self._level, [], config=SIZE)
+        lab = LabEngine(**self._engine).start()
         report = {
             "version": module.version(),
             "folder": module.runfiles_path(),
             "overrides_layouts": _overrides_layouts(lab),
         }
         lab.close()
-        try:
-            module.Lab(self._level, [], config=SIZE | {self._setting: "10"}).close()
-        except RuntimeError:  # an unknown setting
-            report["is_patched"] = False
-        else:
-            report["is_patched"] = True
+        report["is_patched"] = self._takes_setting()
         return report | (self._time(seed) if self._steps else {})
 
+    def _takes_setting(self) -> bool:
+        settings = self._engine["settings"] | {self._setting: "10"}
+        try:
+            LabEngine(**self._engine | {"settings": settings}).start().close()
+        except RuntimeError as error:
+            if self._setting not in str(error):  # something else is wrong
+                raise
+            return False
+        return True
+
     def _time(self, seed: int) -> dict[str, float]:
-        engine = LabEngine(**self._timed)
+        engine = LabEngine(**self._engine)
         row: dict[str, NDArray[Any]] = {
             "frame": np.zeros((3, 120, 160), np.uint8),
             "pose": np.zeros(4, np.float32),

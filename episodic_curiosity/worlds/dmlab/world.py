@@ -5,6 +5,8 @@ Shapes: N environments.
 
 import dataclasses
 import logging
+import math
+import os
 import re
 from pathlib import Path
 from typing import Any, Literal
@@ -35,6 +37,8 @@ from episodic_curiosity.worlds.workers import Workers
 ENGINE = (Path(__file__).with_name("engine.py"), "LabEngine")
 FRAME_SIZE = (120, 160)  # the authors'
 LAYOUT_BYTES = 4096
+LEAST_TIMEOUT = 300.0  # seconds
+COMPILING = 40.0  # seconds that a core takes for one level: twice what was measured
 RENDERERS = ("software", "hardware")
 
 logger = logging.getLogger(__name__)
@@ -64,7 +68,7 @@ class DMLabWorld(WorkerWorld):
         level_cache: str | Path | None = None,
         redraw_starts: bool = False,
         renderer: Literal["software", "hardware"] = "software",
-        timeout: float = 300.0,
+        timeout: float | None = None,
     ) -> None:
         """Sizes are (height, width): Lab draws `frame_size`, of which the others are made.
 
@@ -72,7 +76,7 @@ class DMLabWorld(WorkerWorld):
         `level_cache` may be shared by any number of worlds. `redraw_starts` is for tasks with
         a least distance from start to goal, on builds that lack it. `stagger` lets the first
         episodes begin at any point of their clock; `timeout`, in seconds, has to be enough for
-        all levels to be compiled at once.
+        all levels to be compiled at once: by default it depends on how many cores do that.
         """
         check_installed(task)
         check_at_least("num_envs", num_envs, 1)
@@ -81,6 +85,7 @@ class DMLabWorld(WorkerWorld):
         observation_size = check_size("observation_size", observation_size)
         view_size = check_size("view_size", view_size)
         frame_size = _drawable(frame_size)
+        level_cache = None if level_cache is None else _writable(Path(level_cache))
         level = find_level(task)
         if episode_steps is not None:
             check_at_least("episode_steps", episode_steps, 1)
@@ -132,7 +137,7 @@ class DMLabWorld(WorkerWorld):
             fields,
             num_envs=num_envs,
             num_workers=num_envs,
-            timeout=timeout,
+            timeout=_patience(num_envs) if timeout is None else timeout,
             pinned=False,
         )
         super().__init__(spec, workers, seed=seed, split=split, stagger=stagger)
@@ -154,7 +159,12 @@ class DMLabWorld(WorkerWorld):
         layout = self.layout(env)
         if not layout:
             raise ValueError(f"{self.spec.task} has no maze that could be drawn from above")
-        cells = from_text(re.sub(r"[^*HIPG\s]", " ", layout)).cells[0]
+        try:
+            cells = from_text(re.sub(r"[^*HIPG\s]", " ", layout)).cells[0]
+        except ValueError as error:
+            raise ValueError(
+                f"the maze of {self.spec.task} cannot be drawn from above: {error}"
+            ) from None
         plan = Plan(cells, np.zeros_like(cells))
         x, y, _, yaw = self._board.present["pose"][env].tolist()
         return draw_overhead(TEXT_MAZE, plan, **{"agent": (x, y, yaw), **marks})
@@ -166,6 +176,12 @@ class DMLabWorld(WorkerWorld):
             for size in {self.spec.observation_shape[1:], self.spec.view_shape[1:]}
         }
         return sizes[self.spec.observation_shape[1:]], sizes[self.spec.view_shape[1:]]
+
+    def _lengths(self) -> Array:
+        """By the levels' own clocks where they end before ours."""
+        steps, remaining = self.spec.episode_steps, self._board.present["remaining"]
+        own = np.where(remaining > 0, np.ceil(remaining / REPEAT), steps)
+        return np.minimum(own, steps).astype(np.int64)
 
     def _terminated(self, end: Array) -> Array:
         """Ends by the task; a level that ends where its own clock does has run out of time."""
@@ -182,6 +198,25 @@ def _drawable(frame_size: tuple[int, int]) -> tuple[int, int]:
             f"frame_size must be (height, width) in multiples of 4, got {frame_size!r}"
         )
     return height, width
+
+
+def _writable(folder: Path) -> Path:
+    """Makes the folder of a level cache; raises where there can be none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"level_cache must be a folder, got {str(folder)!r} ({error.strerror})"
+        ) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(f"level_cache must be a folder to write to, got {str(folder)!r}")
+    return folder
+
+
+def _patience(num_envs: int) -> float:
+    """Seconds in which all environments can have their levels compiled on the cores here."""
+    rounds = math.ceil(num_envs / len(os.sched_getaffinity(0)))
+    return max(LEAST_TIMEOUT, COMPILING * rounds)
 
 
 def _needs_far_starts(task: str, redraw_starts: bool) -> bool:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from episodic_curiosity.worlds.dmlab.build import examine_build
+
 STANDIN = Path(__file__).with_name("standin")
 
 
@@ -16,12 +18,14 @@ class Builds:
         self._told: dict[str, object] = {}
 
     def tell(self, **wanted: object) -> None:
-        """Which builds are patched and have properties, and which seeds have faults."""
+        """What the stand-in is told; it says itself what that may be."""
+        examine_build.cache_clear()
         self._told |= wanted
         self._file.write_text(json.dumps(self._told))
 
 
 def install(patch: pytest.MonkeyPatch, folder: Path) -> Builds:
+    examine_build.cache_clear()
     file = folder / "standin.json"
     patch.syspath_prepend(str(STANDIN))
     patch.setenv("STANDIN_LAB", str(file))

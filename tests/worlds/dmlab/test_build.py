@@ -3,6 +3,7 @@
 import pytest
 
 from episodic_curiosity import cli, doctor
+from episodic_curiosity.worlds.dmlab import build as module
 from episodic_curiosity.worlds.dmlab.build import examine_build
 from episodic_curiosity.worlds.dmlab.levels import DMLAB_30
 from tests.worlds.dmlab.builds import STANDIN
@@ -30,6 +31,24 @@ def test_a_build_that_cannot_be_used(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ImportError, match=r"is there but cannot .* OSError: libOSMesa.so.8"):
         examine_build()
+
+
+def test_an_old_build_takes_no_temporary_folder(build):
+    build.tell(old=True)
+    assert examine_build(num_steps=2).steps_per_second > 0.0
+
+
+def test_only_a_refusal_of_the_setting_means_that_the_patch_is_missing(build):
+    build.tell(patched=True, refuses={"minGoalDistance": "out of memory"})
+    with pytest.raises(ImportError, match=r"cannot be used: RuntimeError: .*out of memory"):
+        examine_build()
+
+
+def test_a_build_is_looked_at_once(build, monkeypatch):
+    build.tell(patched=True)
+    found = examine_build()
+    monkeypatch.setattr(module, "Workers", None)
+    assert examine_build() is found
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,27 @@ def test_a_respawn_makes_the_frame_number_fall(lab):
         game.step(action())
     assert seen == [1.0, 2.0, 3.0, 0.0]
     assert game.is_running()
+
+
+def test_the_patch_draws_starts_alone(lab, build):
+    """Whichever the goal is; where none of its starts is far enough, nothing can begin."""
+    build.tell(patched=True)
+    goals, near = [], set()
+    for distance in ("0", "12", "1000"):
+        game = lab.Lab(LEVEL, ["DEBUG.POS.TRANS"], config=SIZE | {"minGoalDistance": distance})
+        drawn = []
+        for seed in range(12):
+            if distance == "1000":
+                with pytest.raises(RuntimeError, match="Failed to start environment"):
+                    game.reset(seed=seed)
+                assert not game.is_running()
+            else:
+                game.reset(seed=seed)
+                here = game._cell(game._x, game._y)
+                near |= {distance} if game._distances(game._goal)[here] < 12 else set()
+            drawn.append(game._goal)
+        goals.append(drawn)
+    assert goals[0] == goals[1] == goals[2]
+    assert near == {"0"}
+    doors = LEVEL.replace("goal_locations", "obstructed_goals")
+    lab.Lab(doors, [], config=SIZE | {"minGoalDistance": "1000"}).reset(seed=1)

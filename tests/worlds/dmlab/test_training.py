@@ -104,6 +104,31 @@ def test_an_r_network_for_many_levels(build, monkeypatch, tmp_path):  # noqa: AR
     assert read_metrics(tmp_path / "run")[-1]["steps"] == run.num_updates * 40
 
 
+def test_a_world_that_cannot_start_leaves_no_folder(build, tmp_path):
+    build.tell(lacks=["DEBUG.POS.TRANS"])
+    with pytest.raises(ChildProcessError, match=r"does not list DEBUG\.POS\.TRANS"):
+        training.train(lab_run("ppo"), tmp_path / "run", progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_options_of_the_processes_on_the_command_line(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    asked = "--task dmlab/sparse --world.timeout 900 --world.level-cache levels"
+    world = read_train(asked.split()).run.world
+    assert world.options("train")["timeout"] == 900.0
+    assert world.level_cache == tmp_path / "levels"
+    assert "timeout" not in read_train(["--task", "dmlab/sparse"]).run.world.options("train")
+    asked = "--task vizdoom/dense --world.timeout 5"
+    assert read_train(asked.split()).run.world.options("train")["timeout"] == 5.0
+
+
+def test_a_run_may_go_on_with_another_patience(build, tmp_path):  # noqa: ARG001
+    run = lab_run("ppo", num_updates=2)
+    training.train(run, tmp_path / "run", progress=False)
+    patient = replace(run.world, timeout=900.0, level_cache=tmp_path / "levels")
+    training.train(replace(run, world=patient), tmp_path / "run", resume=True, progress=False)
+
+
 def test_all_of_dmlab_30_in_one_word():
     asked = "--tasks dmlab-30 --preset paper --steps 10000000 --out net"
     run, _ = read_fit(asked.split())

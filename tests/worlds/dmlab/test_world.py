@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.worlds import SPLITS, World, make_world
+from episodic_curiosity.worlds.dmlab import world as module
 from episodic_curiosity.worlds.dmlab.far_starts import path_lengths
 from episodic_curiosity.worlds.dmlab.levels import (
     DMLAB_30,
@@ -246,6 +247,62 @@ def test_levels_are_kept_in_a_folder(make, tmp_path):
         world.step(act(world))
         assert len(list(cache.glob("*.pk3"))) == 6
         assert {path.suffix for path in cache.iterdir()} == {".pk3", ""}
+
+
+def test_an_old_build_is_played_without_a_temporary_folder(make, build, tmp_path):
+    build.tell(old=True)
+    world = make(num_envs=1, level_cache=tmp_path / "levels", **SMALL)
+    assert world.reset().first.all()
+
+
+def test_a_level_cache_must_be_a_folder(make, tmp_path):
+    file = tmp_path / "levels"
+    file.write_text("no folder")
+    for wrong in (file, file / "below"):
+        with pytest.raises(ValueError, match=f"level_cache must be a folder, got '{wrong}'"):
+            make(level_cache=wrong)
+
+
+def test_only_what_a_level_lists_is_observed(make, build):
+    build.tell(lacks=["DEBUG.MAZE.LAYOUT", "FRAMES_REMAINING_AT_60"])
+    world = make("sparse", num_envs=1, **SMALL)
+    world.reset()
+    assert world.layout() == ""
+    assert not world.step(act(world)).first.any()
+    build.tell(lacks=["DEBUG.POS.ROT"])
+    with pytest.raises(ChildProcessError, match=r"large does not list DEBUG.POS.ROT"):
+        make("sparse", num_envs=1, **SMALL).reset()
+
+
+def test_a_layout_may_be_too_large_or_no_maze_of_ours(make, build):
+    build.tell(layout="*" * 5000)
+    with pytest.raises(ChildProcessError, match="takes 5000 bytes, there is room for 4096"):
+        make(num_envs=1, **SMALL).reset()
+    build.tell(layout="****\n*P \n****\n")
+    world = make(num_envs=1, **SMALL)
+    world.reset()
+    with pytest.raises(
+        ValueError, match="the maze of dmlab/sparse cannot be drawn from above: Line 2"
+    ):
+        world.overhead()
+
+
+def test_first_episodes_are_staggered_over_the_level_s_own_length(make):
+    """900 steps in the stand-in, which this package takes for 4500."""
+    world = make("psychlab_visual_search", num_envs=4, stagger=True, **SMALL)
+    world.reset()
+    left = 4500 - world._clock
+    assert (left <= 900).all()
+    assert len(set(left.tolist())) == 4
+    for _ in range(int(left.min())):
+        step = world.step(act(world))
+    assert torch.equal(step.truncated, torch.from_numpy(left == left.min()))
+
+
+@pytest.mark.parametrize(("num_envs", "patience"), [(2, 300.0), (12, 300.0), (64, 1280.0)])
+def test_the_more_levels_a_core_compiles_the_longer_is_waited(monkeypatch, num_envs, patience):
+    monkeypatch.setattr(module.os, "sched_getaffinity", lambda _: {0, 1})
+    assert module._patience(num_envs) == patience
 
 
 @pytest.mark.parametrize("programme", ["noise", "image-action-3"])

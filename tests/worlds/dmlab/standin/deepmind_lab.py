@@ -1,8 +1,9 @@
 """Stands in for DeepMind Lab: its Python API as it behaves, over small mazes of its own.
 
 What a build can do, and which levels are broken, is read anew from the JSON file named by
-STANDIN_LAB, where there is one: {"patched": true, "properties": true, "faults": {SEED: HOW}}.
-There is no fps(), which Lab documents and lacks.
+STANDIN_LAB, where there is one: {"patched": true, "properties": true, "faults": {SEED: HOW},
+"lacks": [OBSERVATION, ...], "refuses": {SETTING: WHY}, "layout": TEXT, "old": true}. An old
+build takes no temp_folder. There is no fps(), which Lab documents and lacks.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import json
 import os
 import random
 import signal
+import tempfile
 import time
 
 import numpy as np
@@ -67,9 +69,11 @@ class Lab:
         config=None,
         renderer="software",
         level_cache=None,
-        temp_folder="/tmp",
+        temp_folder=None,
     ):
         self._status = "closed"
+        if temp_folder is not None and told().get("old"):
+            raise TypeError("'temp_folder' is an invalid keyword argument for this function")
         for name, value, wanted in (
             ("level", level, str),
             ("observations", observations, list),
@@ -99,17 +103,21 @@ class Lab:
             "MAP_FRAME_NUMBER": ((1,), np.float64),
             "FRAMES_REMAINING_AT_60": ((1,), np.float64),
         }
+        for name in told().get("lacks", ()):
+            del self._spec[name]
         for name in observations:
             if name not in self._spec:
                 raise ValueError(f"Unknown observation '{name}'.")
         self._observations = list(observations)
-        self._cache, self._temp_folder = level_cache, temp_folder
+        self._cache, self._temp_folder = level_cache, temp_folder or tempfile.gettempdir()
         self._status = "uninitialised"
 
     def _apply(self, config):
         for key, value in config.items():
             if not isinstance(key, str) or not isinstance(value, str):
                 raise TypeError("bad argument type for built-in operation")
+            if why := told().get("refuses", {}).get(key):
+                raise RuntimeError(f'Failed to init environment - "{why}"')
             if key in ENGINE_SETTINGS:
                 self._settings[key] = value
             elif self._name in EXPLORE and (
@@ -132,7 +140,7 @@ class Lab:
         override = self._params["overrideEntityLayer"]
         self._rows = (override or self._maze(level_seed)).splitlines()
         self._compile()
-        self._goal = self._random.choice(self._goals())
+        self._goal = self._random.choice(self._places("G"))
         self._frames = self._map_frames = 0
         self._pending = 0
         self._lasts = int(self._params["episodeLengthSeconds"]) * 60
@@ -150,13 +158,14 @@ class Lab:
             return
         text = "".join(self._rows)
         key = f"maps/{hashlib.md5(text.encode()).hexdigest()}"
-        file = os.path.join(self._temp_folder, "map.pk3")
+        file = os.path.join(self._temp_folder, f"map_{os.getpid()}.pk3")
         if not self._cache.fetch(key, file):
             with open(file, "w") as opened:
                 opened.write(text)
             self._cache.write(key, file)
         with open(file) as opened:
             assert opened.read() == text
+        os.remove(file)
 
     def _maze(self, level_seed):
         """A tree of corridors with starts and goals at half of its corners."""
@@ -180,15 +189,6 @@ class Lab:
         cells[SIDE - 2][SIDE - 2] = "G"
         return "".join("".join(row) + "\n" for row in cells)
 
-    def _goals(self):
-        """The patch draws among the goals that have a start far enough away."""
-        far = int(self._params.get("minGoalDistance", 0))
-        return [
-            goal
-            for goal in self._places("G")
-            if any(self._distances(goal)[start] >= far for start in self._places("P"))
-        ]
-
     def _places(self, kind):
         return [
             (row, column)
@@ -198,10 +198,18 @@ class Lab:
         ]
 
     def _spawn(self):
-        far = int(self._params.get("minGoalDistance", 0))
+        """The patch draws among far starts, whichever the goal is: there may be none.
+
+        The levels with doors take the setting, too, and make nothing of it.
+        """
+        is_patched = self._name == "explore_goal_locations_large"
+        far = int(self._params.get("minGoalDistance", 0)) if is_patched else 0
         starts = [
             cell for cell in self._places("P") if self._distances(self._goal)[cell] >= far
         ]
+        if not starts:
+            self._status = "error"
+            raise RuntimeError('Failed to start environment - "bad argument #2 to uniformInt"')
         row, column = self._random.choice(starts)
         self._x, self._y = CELL * (column + 0.5), CELL * (len(self._rows) - 1 - row + 0.5)
         self._yaw = self._random.uniform(-180.0, 180.0)
@@ -278,7 +286,7 @@ class Lab:
 
     def _observation(self, name):
         if name == "DEBUG.MAZE.LAYOUT":
-            shown = "".join(row + "\n" for row in self._rows)
+            shown = told().get("layout") or "".join(row + "\n" for row in self._rows)
             return shown if self._name in EXPLORE else ""
         if name == "DEBUG.POS.TRANS":
             return np.array([self._x, self._y, 25.125])
