@@ -170,13 +170,21 @@ def test_what_cannot_be_run_leaves_no_folder(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_a_folder_is_free_again_where_random_play_was_too_little(tmp_path):
+def test_a_folder_is_free_again_where_random_play_had_no_pairs(tmp_path):
+    run = tiny_run("ppo+ec")
+    brief = replace(run, world=replace(run.world, episode_steps=5))  # never far from anything
+    with pytest.raises(ValueError, match="no unreachable pair could be drawn"):
+        train(brief, tmp_path, progress=False)
+    assert trained(run, tmp_path)
+
+
+def test_random_play_that_is_too_brief_leaves_no_folder(tmp_path):
     run = tiny_run("ppo+ec")
     play = replace(run.r_network.random_play, steps=16)
     too_little = replace(run, r_network=replace(run.r_network, random_play=play))
-    with pytest.raises(ValueError, match="no unreachable pair could be drawn"):
-        train(too_little, tmp_path, progress=False)
-    assert trained(run, tmp_path)
+    with pytest.raises(ValueError, match="fitting an R-network takes at least"):
+        train(too_little, tmp_path / "run", progress=False)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_loss_that_is_not_a_number_names_the_last_good_checkpoint(tmp_path, monkeypatch):
