@@ -20,6 +20,13 @@ def test_a_block_is_a_pixel_of_many_channels():
     assert blocks[0, 16:, 1, 0].tolist() == frame[0, 1, 4:8, :4].flatten().tolist()
 
 
+@pytest.mark.parametrize("width", [20, 22])
+def test_bytes_are_blocked_like_other_numbers(width):
+    frames = torch.randint(0, 256, (3, 3, 13, width), dtype=torch.uint8)
+    assert torch.equal(to_blocks(frames), to_blocks(frames.long()).to(torch.uint8))
+    assert to_blocks(frames).is_contiguous(memory_format=torch.channels_last)
+
+
 @pytest.mark.parametrize(("height", "width", "padding"), [(42, 46, 0), (44, 37, 2)])
 def test_a_convolution_of_blocks_is_one_of_pixels(height, width, padding):
     frames = torch.rand(3, 3, height, width)
