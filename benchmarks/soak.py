@@ -1,6 +1,6 @@
 """Kills runs of every method at random moments, many times, and compares what they leave.
 
-    python -m benchmarks.soak [--kills 100] [--seed 0]
+    python -m benchmarks.soak [--kills 100] [--seed 0] [--methods ppo ppo+ec ...]
 
 So many kills of each method. Every run that comes to its end has to leave the same bytes as one
 that was never interrupted: weights, metrics and newest checkpoint. Exits with 1 where any does
@@ -20,6 +20,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=100, help="of each method")
     parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
     options = parser.parse_args()
 
     print(f"{options.kills} kills of each method, at moments of seed {options.seed}")
@@ -28,7 +29,7 @@ def main() -> None:
     )
     print("|---" * (3 + len(STAGES)) + "|")
     differences = []
-    for method in METHODS:
+    for method in options.methods:
         with tempfile.TemporaryDirectory() as folder:
             kills = kill_and_resume(tiny_run(method), Path(folder), options.kills, options.seed)
         counts = " | ".join(str(kills.stages[stage]) for stage in STAGES)
