@@ -115,7 +115,7 @@ def _stage(folder: Path, began: float) -> str:
 
 def _is_writing(folder: Path, began: float) -> bool:
     """Whether there are files that are not whole yet, and were not left by an earlier kill."""
-    unfinished = [*folder.glob(".*.[0-9]*"), *(folder / "checkpoints").glob(".*")]
+    unfinished = [*folder.glob(".*.new"), *(folder / "checkpoints").glob(".*")]
     for path in unfinished:
         with contextlib.suppress(FileNotFoundError):  # it is whole now
             if path.stat().st_mtime >= began:
