@@ -88,6 +88,17 @@ def check_tensor(
         raise ValueError(f"{name} must be on {device}, got a tensor on {value.device}")
 
 
+def check_choices(name: str, value: Tensor, num_envs: int) -> None:
+    """Raises unless the value is one whole number per environment, on whatever device."""
+    if not isinstance(value, Tensor):
+        raise ValueError(f"{name} must be a tensor, got {_type(value)}")
+    if value.shape != (num_envs,) or value.dtype not in (torch.int64, torch.int32):
+        raise ValueError(
+            f"{name} must be an int64 or int32 tensor of shape {(num_envs,)}, "
+            f"got {value.dtype} of shape {tuple(value.shape)}"
+        )
+
+
 def check_mask(name: str, value: Tensor, num_envs: int, device: torch.device) -> None:
     """Raises unless the value is one boolean per environment."""
     check_tensor(name, value, (num_envs,), device)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from episodic_curiosity.cells import PAPER_STEPS, Cell, Measure, Variant
 from episodic_curiosity.checks import check_choice
+from episodic_curiosity.paper import TASKS
 from episodic_curiosity.presets import PRESETS
 from episodic_curiosity.published import Published, find_published
 from episodic_curiosity.results import Key
@@ -16,15 +17,7 @@ from episodic_curiosity.worlds.dmlab.levels import DMLAB_30
 from episodic_curiosity.worlds.television import PROGRAMMES
 
 MAZES = ("maze", "dmlab")  # our simulator, and the one that it mirrors
-TABLE1_TASKS = (
-    "sparse",
-    "very-sparse",
-    "sparse-doors",
-    "no-reward",
-    "no-reward-no-fire",
-    "dense-1",
-    "dense-2",
-)
+TABLE1_TASKS = tuple(task.removeprefix("maze/") for task in TASKS if task.startswith("maze/"))
 ABLATION_TASKS = ("no-reward", "very-sparse")
 NEAR, SLOTS = "r_network.random_play.fit.pairs.k", "bonus.memory_capacity"
 

@@ -136,12 +136,10 @@ class Record:
                 f"go on with it (--resume) or choose another folder (--out)"
             )
         # The new config goes through JSON, too, which turns tuples into lists.
+        new = json.loads(content)["config"]
         changed = [
             f"{name} was {shown(was)}, now {shown(now)}"
-            for name, was, now in differences(
-                read_config(self.folder), json.loads(content)["config"]
-            )
-            if not any(f"{name}.".startswith(f"{field}.") for field in may_differ)
+            for name, was, now in differences(read_config(self.folder), new, may_differ)
         ]
         if changed:
             more = f" (and {len(changed) - 3} more)" if len(changed) > 3 else ""
@@ -288,12 +286,16 @@ def _keep_lines(path: Path, num_lines: int) -> None:
     os.truncate(path, sum(len(line) for line in lines[:num_lines]))
 
 
-def differences(was: Any, now: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The dotted path of each value that differs, with both values."""
+def differences(
+    was: Any, now: Any, may_differ: Collection[str] = (), name: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """The dotted path of each value that differs and may not, with both values."""
+    if name in may_differ:
+        return
     if isinstance(was, dict) and isinstance(now, dict):
         for key in was | now:
             path = f"{name}.{key}" if name else key
-            yield from differences(was.get(key, ABSENT), now.get(key, ABSENT), path)
+            yield from differences(was.get(key, ABSENT), now.get(key, ABSENT), may_differ, path)
     elif was != now:
         yield name, was, now
 

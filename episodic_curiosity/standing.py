@@ -18,6 +18,7 @@ from episodic_curiosity.record import (
 )
 from episodic_curiosity.results import read_measured, read_result
 from episodic_curiosity.saving import LoadError, UnreadableError
+from episodic_curiosity.train import MAY_DIFFER
 
 # stale: measured, or begun, as something else than the cell is today; unreadable: nobody can
 # tell, so nothing is done about it. Of the last three the cell is measured.
@@ -81,8 +82,7 @@ def _look_at_run(cell: Cell, runs: Path, episodes: int) -> Standing:
     if _is_missing(folder / CONFIG):
         return Standing("missing")
     try:
-        found = differences(read_config(folder), cell.run().to_dict())
-        changes = [change for change in found if change[0] != "device"]
+        changes = list(differences(read_config(folder), cell.run().to_dict(), MAY_DIFFER))
     except UnreadableError as error:
         return Standing("unreadable", str(error))
     except LoadError as error:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from episodic_curiosity.checks import check_choices
 from episodic_curiosity.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
 from episodic_curiosity.worlds.worker import End
@@ -109,14 +110,8 @@ class WorkerWorld:
         self._board.seed[:] = random_bits(self._key, self._episode).numpy()
 
     def _checked(self, actions: Tensor) -> Array:
-        wanted, count = (self.spec.num_envs,), self.spec.num_actions
-        if not isinstance(actions, Tensor):
-            raise ValueError(f"actions must be a tensor, got {type(actions).__name__}")
-        if actions.shape != wanted or actions.dtype not in (torch.int64, torch.int32):
-            raise ValueError(
-                f"actions must be an int64 or int32 tensor of shape {wanted}, "
-                f"got {actions.dtype} of shape {tuple(actions.shape)}"
-            )
+        count = self.spec.num_actions
+        check_choices("actions", actions, self.spec.num_envs)
         chosen: Array = actions.cpu().numpy()
         for extreme in (chosen.min(), chosen.max()):
             if not 0 <= extreme < count:

@@ -17,6 +17,17 @@ REMAINING = "FRAMES_REMAINING_AT_60"  # on the level's own clock
 LAYOUT = "DEBUG.MAZE.LAYOUT"  # empty where a level is no maze
 NEEDED, WELCOME = (VIEW, POSITION, ROTATION), (REMAINING, LAYOUT)
 LARGEST_SEED = 2**31 - 1
+LAYOUT_BYTES = 4096
+
+
+def observed_fields(height: int, width: int) -> dict[str, tuple[tuple[int, ...], str]]:
+    """What `observe` fills, for frames of that size."""
+    return {
+        "frame": ((3, height, width), "uint8"),
+        "pose": ((4,), "float32"),  # x, y, z and heading
+        "remaining": ((), "float32"),  # frames on the level's own clock
+        "layout": ((LAYOUT_BYTES,), "uint8"),
+    }
 
 
 class LabEngine:

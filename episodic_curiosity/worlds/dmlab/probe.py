@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine import LabEngine
+from .engine import LabEngine, observed_fields
 from .loading import load_lab
 
 LONGEST_ERROR = 1000  # characters
@@ -64,12 +64,9 @@ class Probe:
 
     def _time(self, seed: int) -> dict[str, float]:
         engine = LabEngine(**self._engine)
-        row: dict[str, NDArray[Any]] = {
-            "frame": np.zeros((3, 120, 160), np.uint8),
-            "pose": np.zeros(4, np.float32),
-            "remaining": np.zeros((), np.float32),
-            "layout": np.zeros(4096, np.uint8),
-        }
+        settings = self._engine["settings"]
+        fields = observed_fields(int(settings["height"]), int(settings["width"]))
+        row = {name: np.zeros(shape, dtype) for name, (shape, dtype) in fields.items()}
         start = time.perf_counter()
         engine.begin(seed)
         engine.observe(row)

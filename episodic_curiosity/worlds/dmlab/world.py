@@ -19,6 +19,7 @@ from episodic_curiosity.checks import check_at_least, check_choice, check_size, 
 from episodic_curiosity.worlds import SPLITS, Split, WorldSpec
 from episodic_curiosity.worlds.dmlab.area import AreaResize
 from episodic_curiosity.worlds.dmlab.build import check_installed, examine_build
+from episodic_curiosity.worlds.dmlab.engine import observed_fields
 from episodic_curiosity.worlds.dmlab.levels import (
     FRAMES_PER_SECOND,
     MIN_GOAL_DISTANCE,
@@ -30,13 +31,12 @@ from episodic_curiosity.worlds.maze.overhead import Level as Plan
 from episodic_curiosity.worlds.maze.overhead import Picture, draw_overhead
 from episodic_curiosity.worlds.maze.tasks import ORACLE_CELL, TEXT_MAZE, find_actions
 from episodic_curiosity.worlds.maze.text import from_text
-from episodic_curiosity.worlds.worker import End, Fields
+from episodic_curiosity.worlds.worker import End
 from episodic_curiosity.worlds.worker_world import Array, WorkerWorld
 from episodic_curiosity.worlds.workers import Workers
 
 ENGINE = (Path(__file__).with_name("engine.py"), "LabEngine")
 FRAME_SIZE = (120, 160)  # the authors'
-LAYOUT_BYTES = 4096
 LEAST_TIMEOUT = 300.0  # seconds
 COMPILING = 40.0  # seconds that a core takes for one level: twice what was measured
 RENDERERS = ("software", "hardware")
@@ -125,16 +125,10 @@ class DMLabWorld(WorkerWorld):
             level_cache=level_cache,
             renderer=renderer,
         )
-        fields: Fields = {
-            "frame": ((3, *frame_size), "uint8"),
-            "pose": ((4,), "float32"),
-            "remaining": ((), "float32"),  # frames on the level's own clock
-            "layout": ((LAYOUT_BYTES,), "uint8"),
-        }
         workers = Workers(
             ENGINE,
             options,
-            fields,
+            observed_fields(*frame_size),
             num_envs=num_envs,
             num_workers=num_envs,
             timeout=_patience(num_envs) if timeout is None else timeout,

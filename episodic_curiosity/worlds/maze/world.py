@@ -12,6 +12,7 @@ from torch import Tensor
 
 from episodic_curiosity.checks import (
     check_at_least,
+    check_choices,
     check_size,
     check_type,
     first_difference,
@@ -274,14 +275,8 @@ class MazeWorld:
 
     def _checked(self, actions: Tensor) -> Tensor:
         """Valid indices; on a GPU a bad one is noted and raised by the next `check`."""
-        wanted, count = (self.spec.num_envs,), self.spec.num_actions
-        if not isinstance(actions, Tensor):
-            raise ValueError(f"actions must be a tensor, got {type(actions).__name__}")
-        if actions.shape != wanted or actions.dtype not in (torch.int64, torch.int32):
-            raise ValueError(
-                f"actions must be an int64 or int32 tensor of shape {wanted}, "
-                f"got {actions.dtype} of shape {tuple(actions.shape)}"
-            )
+        count = self.spec.num_actions
+        check_choices("actions", actions, self.spec.num_envs)
         if actions.device != self._device:
             raise ValueError(f"actions must be on {self._device}, got {actions.device}")
         outside = (actions < 0) | (actions >= count)
