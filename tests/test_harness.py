@@ -374,3 +374,12 @@ def test_waiting_ends_when_the_other_process_does(settings, measured, monkeypatc
 def test_one_cell_by_itself(settings, measured):
     assert run_cell(a_cell(), settings).state == "done"
     assert measured == [0]
+
+
+def test_a_run_begun_on_another_device_is_gone_on_with(settings):
+    cell = a_cell()
+    begun = cell.run().to_dict() | {"device": "cuda"}
+    with Record(run_folder(cell, settings.runs), begun) as record:
+        record.write(1_024, {"reward": 0.0})
+        record.checkpoint(1, {"number": 1})
+    assert look(cell, settings) == ("interrupted", "", 1_024)
