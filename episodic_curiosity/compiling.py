@@ -84,7 +84,7 @@ def _twice(numbers: Tensor) -> Tensor:
     return numbers + numbers
 
 
-def run(network: nn.Module, inputs: Tensor) -> Tensor:
+def run_network(network: nn.Module, inputs: Tensor) -> Tensor:
     """What a network makes of a batch; on a GPU compiled, once for all that are built alike."""
     if not inputs.is_cuda:
         return _run(network, inputs)

@@ -46,7 +46,7 @@ def test_whoever_calls_it_is_compiled_once_and_without_gradients():
 
 @pytest.fixture
 def traced():
-    """`run` as on a GPU, but for the kernels."""
+    """`run_network` as on a GPU, but for the kernels."""
     made = {}
 
     def compiled_for(architecture):
@@ -80,5 +80,5 @@ def test_a_cpu_runs_networks_as_they_are():
     model = nn.Linear(3, 2)
     before = num_graphs()
     inputs = torch.rand(4, 3)
-    assert torch.equal(compiling.run(model, inputs), model(inputs))
+    assert torch.equal(compiling.run_network(model, inputs), model(inputs))
     assert num_graphs() == before

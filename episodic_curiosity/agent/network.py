@@ -19,7 +19,7 @@ from torch.distributions import Categorical, Independent, Normal
 
 from episodic_curiosity import saving
 from episodic_curiosity.checks import check_at_least, check_views
-from episodic_curiosity.compiling import compile_varying, run
+from episodic_curiosity.compiling import compile_varying, run_network
 from episodic_curiosity.frames import (
     BLOCK,
     autocast,
@@ -165,7 +165,7 @@ class Agent(nn.Module):
         dtype = computing_in(self.device, self.config.observation_shape)
         inputs = blocks_to_input(observation, dtype)
         with autocast(self.device, dtype):
-            features = run(self.body, inputs)
+            features = run_network(self.body, inputs)
         return features.float()
 
     def save(self, folder: str | Path) -> None:

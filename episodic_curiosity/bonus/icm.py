@@ -23,7 +23,7 @@ from episodic_curiosity.checks import (
     check_tensor,
     check_views,
 )
-from episodic_curiosity.compiling import compile_varying, run
+from episodic_curiosity.compiling import compile_varying, run_network
 from episodic_curiosity.frames import autocast, computing_in, to_input
 from episodic_curiosity.rollout import Rollout
 from episodic_curiosity.worlds import Step, WorldSpec
@@ -120,7 +120,7 @@ class ICM(nn.Module):
             return features
         device = observation.device
         with autocast(device, computing_in(device, (SIDE, SIDE))):
-            features = run(self.features, observation)
+            features = run_network(self.features, observation)
         return features.float()
 
     def _forward_error(self, now: Tensor, after: Tensor, action: Tensor) -> Tensor:

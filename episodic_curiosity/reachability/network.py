@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from episodic_curiosity import saving
 from episodic_curiosity.checks import check_at_least, check_choice, check_views
-from episodic_curiosity.compiling import run
+from episodic_curiosity.compiling import run_network
 from episodic_curiosity.frames import autocast, blocks_to_input, computing_in, to_input
 from episodic_curiosity.reachability.comparators import COMPARATORS
 from episodic_curiosity.reachability.embedders import EMBEDDERS, FRAME_SIDE, SMALL_PADDING
@@ -174,7 +174,7 @@ class RNetwork(nn.Module):
         else:
             inputs = to_input(view, dtype)
         with autocast(self.device, dtype):
-            return [run(branch, inputs).float() for branch in branches]
+            return [run_network(branch, inputs).float() for branch in branches]
 
     def _check_ready(self) -> None:
         # In training mode normalisation would follow, and be changed by, whatever is judged.
