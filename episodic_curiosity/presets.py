@@ -38,6 +38,7 @@ class Preset:
     steps: int  # of a run, unless it says otherwise
     num_envs: int
     num_envs_on_the_host: int  # rollouts are longer where these are fewer
+    num_ants: int  # also on the host, but an ant is a few numbers and no process
     num_steps: int
     minibatch_size: int
     observation_size: tuple[int, int]
@@ -58,6 +59,7 @@ PRESETS = {
         steps=20_000_000,  # section 4.2
         num_envs=12,
         num_envs_on_the_host=12,
+        num_ants=12,
         num_steps=256,
         minibatch_size=12 * 256 // 4,
         observation_size=(84, 84),
@@ -77,6 +79,7 @@ PRESETS = {
         steps=20_000_000,
         num_envs=1024,
         num_envs_on_the_host=64,
+        num_ants=256,
         num_steps=32,
         minibatch_size=4096,
         observation_size=(84, 84),
@@ -98,6 +101,7 @@ PRESETS = {
         steps=200_000,
         num_envs=16,
         num_envs_on_the_host=16,
+        num_ants=16,
         num_steps=64,
         minibatch_size=512,
         observation_size=(42, 42),
@@ -149,6 +153,8 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
 def _world(task: str, sizes: Preset, *, needs_view: bool) -> WorldConfig:
     family = task.partition("/")[0]
     num_envs = sizes.num_envs_on_the_host if family in ON_THE_HOST else sizes.num_envs
+    if family == "ant":
+        num_envs = sizes.num_ants
     world = find_world(task)(num_envs=num_envs)
     if family == "gym":  # vectors, or frames as they come
         return world

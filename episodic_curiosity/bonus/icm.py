@@ -5,9 +5,8 @@ A numbers that describe an action, D = 288 features.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Protocol
 
 import torch
@@ -23,7 +22,7 @@ from episodic_curiosity.checks import (
     check_tensor,
     check_views,
 )
-from episodic_curiosity.compiling import compile_varying, run_network
+from episodic_curiosity.compiling import run_network
 from episodic_curiosity.frames import autocast, computing_in, to_input
 from episodic_curiosity.rollout import Rollout
 from episodic_curiosity.worlds import Step, WorldSpec
@@ -95,8 +94,7 @@ class ICM(nn.Module):
             raise ValueError("ICM learns from pairs, got a minibatch without next_observation")
         # One after the other: on a CPU a fifth faster than 512 pairs at once, whose activations
         # are above the 32 MB that the C library gives back, to be faulted in again.
-        now = self._see(shrunk(batch.observation))  # (B, D)
-        after = self._see(shrunk(batch.next_observation))
+        now, after = self._see(batch.observation), self._see(batch.next_observation)  # (B, D)
         forward = self._forward_error(now, after, batch.action)
         inverse = self._inverse_error(now, after, batch.action)
         share = batch.connected / batch.connected.sum().clamp(min=1)  # (B,)
@@ -109,14 +107,14 @@ class ICM(nn.Module):
         }
 
     def surprise(self, previous: Tensor, current: Tensor, action: Tensor) -> Tensor:
-        """How far (B,) the forward model was off, of shrunk observations."""
+        """How far (B,) the forward model was off."""
         now, after = self._see(torch.cat([previous, current])).chunk(2)  # (B, D) each
         return self._forward_error(now, after, action)
 
     def _see(self, observation: Tensor) -> Tensor:
-        """The features (B, D) of shrunk observations."""
+        """The features (B, D) of observations."""
         if observation.dim() == 2:
-            features: Tensor = self.features(observation)
+            features: Tensor = self.features(to_input(observation))
             return features
         device = observation.device
         with autocast(device, computing_in(device, (SIDE, SIDE))):
@@ -144,8 +142,8 @@ class ICM(nn.Module):
 class ICMBonus:
     """b = scale * |predicted features - features|^2 / 2, at most 1.
 
-    It looks at what the policy sees. The observation before is kept shrunk, not as features:
-    the weights may change between two steps. N * channels * 42 * 42 * 4 bytes of it.
+    It looks at what the policy sees. The observation before is kept, not its features: the
+    weights may change between two steps.
     """
 
     needs_views = False
@@ -157,26 +155,24 @@ class ICMBonus:
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             self.model = ICM(spec, config).to(spec.device)
-        blank = torch.zeros(
+        self.previous = torch.zeros(
             (spec.num_envs, *spec.observation_shape),
             dtype=spec.observation_dtype,
             device=spec.device,
         )
-        self.previous = shrunk(blank)  # (N, C, 42, 42) or (N, F) float32
         self._paid = Tally(spec.device)
 
     @torch.no_grad()
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:
         """Pays (N,) for what was not foreseen; without an action, as after a reset, nothing."""
         self._check(step, action)
-        current = shrunk(step.observation)
         if action is None:
             bonus = torch.zeros_like(step.reward)
         else:
-            surprise = self.model.surprise(self.previous, current, action)
+            surprise = self.model.surprise(self.previous, step.observation, action)
             # The clip is of the bonus, after its scale. It is never negative.
             bonus = (self.config.scale * surprise).clamp(max=MOST).masked_fill(step.first, 0.0)
-        self.previous.copy_(current)
+        self.previous.copy_(step.observation)
         self._paid.add(bonus, where=~step.first)
         return bonus
 
@@ -219,49 +215,50 @@ class ICMBonus:
         self._paid.sums.copy_(state["paid"])
 
 
-def shrunk(observation: Tensor) -> Tensor:
-    """Frames become 42 x 42, each pixel the mean of its area, in [0, 1]; vectors stay."""
-    if observation.is_cuda and observation.dim() == 4:
-        smaller: Tensor = _compiled_for(observation.shape[1:], observation.dtype)(observation)
-        return smaller
-    return _shrunk(observation)
-
-
-def _shrunk(observation: Tensor) -> Tensor:
-    inputs = to_input(observation)
-    if inputs.dim() == 2 or inputs.shape[2:] == (SIDE, SIDE):
-        return inputs
-    return adaptive_avg_pool2d(inputs, SIDE)
-
-
-@cache
-def _compiled_for(*_: object) -> Callable[..., Tensor]:
-    """One kernel, for each shape and dtype, that reads a frame once."""
-    return compile_varying(_shrunk)
-
-
-class _Convolution(nn.Conv2d):
-    """On a GPU of eight channels for three: fast kernels want that, and zeros add nothing."""
+class Shrunk(nn.Module):
+    """Frames become 42 x 42, each pixel the mean of its area, in [0, 1]."""
 
     def forward(self, frames: Tensor) -> Tensor:
-        missing = -self.in_channels % 8
-        if not missing or not frames.is_cuda:
+        inputs = to_input(frames)
+        if inputs.shape[2:] == (SIDE, SIDE):
+            return inputs
+        return adaptive_avg_pool2d(inputs, SIDE)
+
+
+class Halving(nn.Conv2d):
+    """A convolution of 3 x 3 pixels, 2 apart, with a pixel of padding.
+
+    On a GPU as one of 2 x 2 blocks of 2 x 2 pixels, of which the last row and column count
+    nothing: the same sums with four times as many channels, for which kernels are fast.
+    """
+
+    def __init__(self, channels_in: int, channels_out: int) -> None:
+        super().__init__(channels_in, channels_out, 3, stride=2, padding=1)
+
+    def forward(self, frames: Tensor) -> Tensor:
+        if not frames.is_cuda:
             return super().forward(frames)
-        more = (0, 0, 0, 0, 0, missing)
-        return conv2d(
-            pad(frames, more), pad(self.weight, more), self.bias, self.stride, self.padding
-        )
+        return self.over_blocks(frames)
+
+    def over_blocks(self, frames: Tensor) -> Tensor:
+        count, channels, height, width = frames.shape
+        rows, columns = (height + 1) // 2 + 1, (width + 1) // 2 + 1
+        blocks = pad(frames, (1, 2 * columns - 1 - width, 1, 2 * rows - 1 - height))
+        blocks = blocks.reshape(count, channels, rows, 2, columns, 2)
+        blocks = blocks.permute(0, 2, 4, 3, 5, 1).reshape(count, rows, columns, 4 * channels)
+        weight = pad(self.weight, (0, 1, 0, 1)).reshape(-1, channels, 2, 2, 2, 2)
+        weight = weight.permute(0, 3, 5, 1, 2, 4).reshape(-1, 4 * channels, 2, 2)
+        missing = -4 * channels % 8  # kernels are fast with eights
+        blocks = pad(blocks, (0, missing)).permute(0, 3, 1, 2)
+        return conv2d(blocks, pad(weight, (0, 0, 0, 0, 0, missing)), self.bias)
 
 
 def _features(observation_shape: tuple[int, ...]) -> nn.Sequential:
     layers: list[nn.Module] = []
     if len(observation_shape) == 3:
         for num_inputs in (observation_shape[0], 32, 32, 32):
-            layers += [
-                _glorot(_Convolution(num_inputs, 32, 3, stride=2, padding=1)),
-                nn.ELU(inplace=True),
-            ]
-        return nn.Sequential(*layers, nn.Flatten())
+            layers += [_glorot(Halving(num_inputs, 32)), nn.ELU(inplace=True)]
+        return nn.Sequential(Shrunk(), *layers, nn.Flatten())
     for num_inputs, num_outputs in ((observation_shape[0], HIDDEN), (HIDDEN, NUM_FEATURES)):
         layers += [_glorot(nn.Linear(num_inputs, num_outputs)), nn.ELU(inplace=True)]
     return nn.Sequential(*layers)

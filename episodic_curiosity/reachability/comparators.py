@@ -8,10 +8,14 @@ Shapes: N environments, K memory slots, D embedding.
 """
 
 from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from episodic_curiosity.compiling import compile_varying
 
 ROWS_PER_CHUNK = 1024  # on a CPU, so that a layer's activations stay in the cache
 
@@ -75,28 +79,16 @@ class MlpComparator(nn.Module):
 
     def with_memory(self, stored: Tensor, asked: Tensor) -> Tensor:
         """Logits (N, K) of (N, K, D) slots with (N, D) present ones, as in eval mode."""
-        num_envs, num_slots, size = stored.shape
-        scale, shift = _affine(self.norms[0])
-        asked = torch.addcmul(shift, asked, scale)
-        folded = self._folded_layers()
-        # The 2-way output as its log-odds.
-        weight = self.output.weight[1] - self.output.weight[0]
-        bias = self.output.bias[1] - self.output.bias[0]
-        on_cpu = stored.device.type == "cpu"
-        envs_per_chunk = max(1, ROWS_PER_CHUNK // num_slots) if on_cpu else num_envs
+        if stored.is_cuda:
+            logits: Tensor = _compiled_with_memory()(self, stored, asked)
+            return logits
+        layers = self.folded_layers()
+        envs_per_chunk = max(1, ROWS_PER_CHUNK // stored.shape[1])
+        chunks = zip(stored.split(envs_per_chunk), asked.split(envs_per_chunk), strict=True)
+        return torch.cat([layers.compare(*chunk, torch.float32) for chunk in chunks])
 
-        logits = []
-        for start in range(0, num_envs, envs_per_chunk):
-            chunk = slice(start, start + envs_per_chunk)
-            x = torch.addcmul(asked[chunk].unsqueeze(1), stored[chunk], scale)
-            x = x.view(-1, size).relu_()
-            for layer_weight, layer_bias in folded:
-                x = torch.addmm(layer_bias, x, layer_weight.t()).relu_()
-            logits.append(torch.addmv(bias, x, weight).view(-1, num_slots))
-        return torch.cat(logits)
-
-    def _folded_layers(self) -> list[tuple[Tensor, Tensor]]:
-        """Each layer merged with the normalisation after it.
+    def folded_layers(self) -> "FoldedLayers":
+        """The layers merged with the normalisations between them.
 
         Folded anew at every call: a few thousandths of the work, and nothing can go stale.
         """
@@ -107,7 +99,43 @@ class MlpComparator(nn.Module):
             folded.append(
                 (layer.weight * scale[:, None], torch.addcmul(shift, layer.bias, scale))
             )
-        return folded
+        return FoldedLayers(
+            *_affine(self.norms[0]),
+            folded,
+            # The 2-way output as its log-odds.
+            self.output.weight[1] - self.output.weight[0],
+            self.output.bias[1] - self.output.bias[0],
+        )
+
+
+class FoldedLayers(NamedTuple):
+    """What is left of an MlpComparator once the parts of a pair are there."""
+
+    scale: Tensor  # (D,)
+    shift: Tensor  # (D,)
+    hidden: list[tuple[Tensor, Tensor]]  # weights (D, D) and biases (D,)
+    weight: Tensor  # (D,)
+    bias: Tensor  # ()
+
+    def compare(self, stored: Tensor, asked: Tensor, dtype: torch.dtype) -> Tensor:
+        """Logits (N, K) of (N, K, D) slots; the hidden layers compute in that dtype."""
+        num_envs, num_slots, size = stored.shape
+        asked = torch.addcmul(self.shift, asked, self.scale)
+        x = torch.addcmul(asked.unsqueeze(1), stored, self.scale)
+        x = x.view(-1, size).relu_().to(dtype)
+        for weight, bias in self.hidden:
+            x = torch.addmm(bias.to(dtype), x, weight.t().to(dtype)).relu_()
+        return torch.addmv(self.bias, x.float(), self.weight).view(num_envs, num_slots)
+
+
+@cache
+def _compiled_with_memory() -> Callable[..., Tensor]:
+    return compile_varying(_with_memory, fixed=(nn.Module,))
+
+
+def _with_memory(comparator: MlpComparator, stored: Tensor, asked: Tensor) -> Tensor:
+    """On a GPU in bfloat16, several times as fast; similarities move by some ten-thousandths."""
+    return comparator.folded_layers().compare(stored, asked, torch.bfloat16)
 
 
 def _affine(norm: nn.Module) -> tuple[Tensor, Tensor]:
