@@ -20,6 +20,13 @@ def curiosity(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
 
 
+def test_the_package_is_the_command():
+    """Where the script is not on the path, or another Python's is."""
+    module = [sys.executable, "-m", "episodic_curiosity", "--version"]
+    given = subprocess.run(module, capture_output=True, text=True, check=True)
+    assert given.stdout == curiosity("--version").stdout
+
+
 def test_version():
     assert curiosity("--version").stdout == f"curiosity {ec.__version__}\n"
 

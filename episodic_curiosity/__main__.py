@@ -1,0 +1,5 @@
+"""`python -m episodic_curiosity` is the command `curiosity`."""
+
+from episodic_curiosity.cli import main
+
+main()
