@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import adaptive_avg_pool2d, conv2d, cross_entropy, normalize, pad
+from torch.nn.functional import adaptive_avg_pool2d, cross_entropy, normalize
 
 from episodic_curiosity.bonus.state import check_part, check_parts, copied
 from episodic_curiosity.bonus.tally import Tally
@@ -23,6 +23,7 @@ from episodic_curiosity.checks import (
     check_views,
 )
 from episodic_curiosity.compiling import run_network
+from episodic_curiosity.convolutions import Halving
 from episodic_curiosity.frames import autocast, computing_in, to_input
 from episodic_curiosity.rollout import Rollout
 from episodic_curiosity.worlds import Step, WorldSpec
@@ -225,39 +226,11 @@ class Shrunk(nn.Module):
         return adaptive_avg_pool2d(inputs, SIDE)
 
 
-class Halving(nn.Conv2d):
-    """A convolution of 3 x 3 pixels, 2 apart, with a pixel of padding.
-
-    On a GPU as one of 2 x 2 blocks of 2 x 2 pixels, of which the last row and column count
-    nothing: the same sums with four times as many channels, for which kernels are fast.
-    """
-
-    def __init__(self, channels_in: int, channels_out: int) -> None:
-        super().__init__(channels_in, channels_out, 3, stride=2, padding=1)
-
-    def forward(self, frames: Tensor) -> Tensor:
-        if not frames.is_cuda:
-            return super().forward(frames)
-        return self.over_blocks(frames)
-
-    def over_blocks(self, frames: Tensor) -> Tensor:
-        count, channels, height, width = frames.shape
-        rows, columns = (height + 1) // 2 + 1, (width + 1) // 2 + 1
-        blocks = pad(frames, (1, 2 * columns - 1 - width, 1, 2 * rows - 1 - height))
-        blocks = blocks.reshape(count, channels, rows, 2, columns, 2)
-        blocks = blocks.permute(0, 2, 4, 3, 5, 1).reshape(count, rows, columns, 4 * channels)
-        weight = pad(self.weight, (0, 1, 0, 1)).reshape(-1, channels, 2, 2, 2, 2)
-        weight = weight.permute(0, 3, 5, 1, 2, 4).reshape(-1, 4 * channels, 2, 2)
-        missing = -4 * channels % 8  # kernels are fast with eights
-        blocks = pad(blocks, (0, missing)).permute(0, 3, 1, 2)
-        return conv2d(blocks, pad(weight, (0, 0, 0, 0, 0, missing)), self.bias)
-
-
 def _features(observation_shape: tuple[int, ...]) -> nn.Sequential:
     layers: list[nn.Module] = []
     if len(observation_shape) == 3:
         for num_inputs in (observation_shape[0], 32, 32, 32):
-            layers += [_glorot(Halving(num_inputs, 32)), nn.ELU(inplace=True)]
+            layers += [_glorot(Halving(num_inputs, 32, 3)), nn.ELU(inplace=True)]
         return nn.Sequential(Shrunk(), *layers, nn.Flatten())
     for num_inputs, num_outputs in ((observation_shape[0], HIDDEN), (HIDDEN, NUM_FEATURES)):
         layers += [_glorot(nn.Linear(num_inputs, num_outputs)), nn.ELU(inplace=True)]

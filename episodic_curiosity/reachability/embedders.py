@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from episodic_curiosity.convolutions import Halving
 from episodic_curiosity.frames import BLOCK, to_blocks
 
 SMALL_PADDING = 2  # pixels around a frame for the small embedder
@@ -18,7 +19,7 @@ def resnet18(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:
     """The paper's embedder: a pre-activation ResNet-18 for frames of any size."""
     channels = view_shape[0]
     stem = nn.Sequential(
-        nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False),
+        Halving(channels, 64, 7, bias=False),
         nn.BatchNorm2d(64),
         nn.ReLU(inplace=True),
         nn.MaxPool2d(3, stride=2, padding=1),

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from episodic_curiosity.bonus.icm import ICM, Halving, ICMBonus, ICMConfig, Shrunk
+from episodic_curiosity.bonus.icm import ICM, ICMBonus, ICMConfig, Shrunk
 from tests.bonus.steps import random_steps, spec, step
 
 
@@ -122,19 +122,6 @@ def test_frames_are_shrunk_to_the_mean_of_each_area():
     assert shrunk(frame[:, :, :20, :24]).shape == (2, 3, 42, 42)
     small = frame[:, :, :42, :42]
     assert torch.equal(shrunk(small), small / 255)
-
-
-@pytest.mark.parametrize("channels", [1, 3, 32])
-@pytest.mark.parametrize("size", [(42, 42), (21, 6), (11, 11), (1, 2)])
-def test_a_convolution_over_blocks_is_the_same_one(channels, size):
-    convolution = Halving(channels, 8).double()
-    frames = torch.rand(3, channels, *size, dtype=torch.float64, requires_grad=True)
-    torch.testing.assert_close(convolution.over_blocks(frames), convolution(frames))
-    plain, blocks = (
-        torch.autograd.grad(outputs.sin().sum(), (frames, *convolution.parameters()))
-        for outputs in (convolution(frames), convolution.over_blocks(frames))
-    )
-    torch.testing.assert_close(blocks, plain)
 
 
 def test_what_is_seen_again_and_again_is_foreseen_at_last():
