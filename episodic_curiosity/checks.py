@@ -88,7 +88,7 @@ def check_tensor(
         raise ValueError(f"{name} must be on {device}, got a tensor on {value.device}")
 
 
-def check_choices(name: str, value: Tensor, num_envs: int) -> None:
+def check_actions(name: str, value: Tensor, num_envs: int) -> None:
     """Raises unless the value is one whole number per environment, on whatever device."""
     if not isinstance(value, Tensor):
         raise ValueError(f"{name} must be a tensor, got {_type(value)}")

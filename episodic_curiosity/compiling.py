@@ -90,12 +90,14 @@ def run_network(network: nn.Module, inputs: Tensor) -> Tensor:
         return _run(network, inputs)
     if network not in _ARCHITECTURES:
         _ARCHITECTURES[network] = repr(network)
-    outputs: Tensor = _compiled_for(_ARCHITECTURES[network])(network, inputs)
+    compiled = _compiled_for(_ARCHITECTURES[network], inputs.shape[1:], inputs.dtype)
+    outputs: Tensor = compiled(network, inputs)
     return outputs
 
 
 @cache
-def _compiled_for(architecture: str) -> Callable[..., Any]:  # noqa: ARG001 - each its own
+def _compiled_for(*_: object) -> Callable[..., Any]:
+    """One for each architecture, shape and dtype: none may be compiled too often."""
     return compile_varying(_run, fixed=(nn.Module,), differentiable=True)
 
 

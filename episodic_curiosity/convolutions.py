@@ -1,16 +1,16 @@
 """Convolutions in a form that GPUs are fast with.
 
-Shapes: B frames of C channels and h x w pixels, K x K pixels of a kernel.
+Shapes: B frames of h x w pixels.
 """
 
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad
 
-EIGHT = 8  # channels, or a multiple of it: what fast kernels want
+CHANNEL_MULTIPLE = 8  # what fast kernels want
 
 
 class Halving(nn.Conv2d):
-    """A convolution of K x K pixels (an odd number), 2 apart: frames of half the size.
+    """A convolution of an odd number of pixels, 2 apart: frames of half the size.
 
     On a GPU as one over blocks of 2 x 2 pixels, which is the same sums over four times as many
     channels: there are no fast kernels for three channels, nor for gradients through strides.
@@ -19,6 +19,8 @@ class Halving(nn.Conv2d):
     def __init__(
         self, channels_in: int, channels_out: int, kernel: int, *, bias: bool = True
     ) -> None:
+        if kernel % 2 == 0:
+            raise ValueError(f"kernel must be an odd number of pixels, got {kernel}")
         padding = kernel // 2
         super().__init__(channels_in, channels_out, kernel, 2, padding, bias=bias)
 
@@ -38,6 +40,6 @@ class Halving(nn.Conv2d):
         blocks = blocks.reshape(count, rows, columns, 4 * channels)
         weight = pad(self.weight, (0, 1, 0, 1)).reshape(-1, channels, side, 2, side, 2)
         weight = weight.permute(0, 3, 5, 1, 2, 4).reshape(-1, 4 * channels, side, side)
-        missing = -4 * channels % EIGHT
+        missing = -4 * channels % CHANNEL_MULTIPLE
         blocks = pad(blocks, (0, missing)).permute(0, 3, 1, 2)
         return conv2d(blocks, pad(weight, (0, 0, 0, 0, 0, missing)), self.bias)

@@ -181,6 +181,9 @@ class ICMBonus:
         num_envs, device = self.spec.num_envs, self.spec.device
         shape = self.spec.observation_shape
         check_views("observation", step.observation, shape, device, num_envs)
+        if step.observation.dtype != self.previous.dtype:  # the two are seen side by side
+            given, wanted = step.observation.dtype, self.previous.dtype
+            raise ValueError(f"observation must be of dtype {wanted}, got {given}")
         check_mask("first", step.first, num_envs, device)
         if action is not None:
             check_tensor("action", action, (num_envs, *self.spec.action_shape), device)

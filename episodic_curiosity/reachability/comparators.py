@@ -78,9 +78,12 @@ class MlpComparator(nn.Module):
         return x[:, 1] - x[:, 0]  # the log-odds of a softmax over two
 
     def with_memory(self, stored: Tensor, asked: Tensor) -> Tensor:
-        """Logits (N, K) of (N, K, D) slots with (N, D) present ones, as in eval mode."""
+        """Logits (N, K) of (N, K, D) slots with (N, D) present ones, as in eval mode.
+
+        To be judged by, not to be trained through: on a GPU they have no gradient.
+        """
         if stored.is_cuda:
-            logits: Tensor = _compiled_with_memory()(self, stored, asked)
+            logits: Tensor = _compiled_for(stored.shape[1:])(self, stored, asked)
             return logits
         layers = self.folded_layers()
         envs_per_chunk = max(1, ROWS_PER_CHUNK // stored.shape[1])
@@ -129,12 +132,13 @@ class FoldedLayers(NamedTuple):
 
 
 @cache
-def _compiled_with_memory() -> Callable[..., Tensor]:
+def _compiled_for(*_: object) -> Callable[..., Tensor]:
+    """One for each shape of memories: none may be compiled too often."""
     return compile_varying(_with_memory, fixed=(nn.Module,))
 
 
 def _with_memory(comparator: MlpComparator, stored: Tensor, asked: Tensor) -> Tensor:
-    """On a GPU in bfloat16, several times as fast; similarities move by some 0.0001."""
+    """In bfloat16: several times as fast on a GPU, and close enough (test_network.py)."""
     return comparator.folded_layers().compare(stored, asked, torch.bfloat16)
 
 

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.checks import check_choices
+from episodic_curiosity.checks import check_actions
 from episodic_curiosity.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
 from episodic_curiosity.worlds.worker import End
@@ -111,7 +111,7 @@ class WorkerWorld:
 
     def _checked(self, actions: Tensor) -> Array:
         count = self.spec.num_actions
-        check_choices("actions", actions, self.spec.num_envs)
+        check_actions("actions", actions, self.spec.num_envs)
         chosen: Array = actions.cpu().numpy()
         for extreme in (chosen.min(), chosen.max()):
             if not 0 <= extreme < count:

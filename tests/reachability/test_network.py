@@ -47,6 +47,25 @@ def test_comparing_with_memory_equals_judging_pairs(embedder, comparator, branch
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
+@torch.no_grad()
+def test_comparing_in_bfloat16_is_close_enough():
+    """As a GPU does it: for log-odds as far apart as those of a fitted network."""
+    torch.manual_seed(0)
+    comparator = RNetwork((6,), comparator="mlp").comparator
+    randomise(comparator)
+    stored, asked = torch.randn(8, 100, 512), torch.randn(8, 512)
+    layers = comparator.folded_layers()
+    scale = 5.0 / layers.compare(stored, asked, torch.float32).std()
+    layers = layers._replace(weight=layers.weight * scale, bias=layers.bias * scale)
+    exact, fast = (
+        torch.sigmoid(layers.compare(stored, asked, dtype))
+        for dtype in (torch.float32, torch.bfloat16)
+    )
+    difference = (exact - fast).abs()
+    assert 0 < difference.mean() < 0.003
+    assert difference.max() < 0.05
+
+
 def test_comparing_in_chunks_of_environments_changes_nothing(monkeypatch):
     comparator = RNetwork((6,), comparator="mlp").comparator
     stored, asked = torch.randn(5, 400, 512), torch.randn(5, 512)  # chunks of 2, 2 and 1

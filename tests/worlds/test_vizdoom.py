@@ -134,6 +134,19 @@ def test_what_is_seen(make):
     assert (moving[:, 90:].mean((1, 2)) > 1.0).all()
 
 
+@pytest.mark.parametrize("view_size", [(84, 84), (60, 80), (120, 160)])
+def test_frames_are_resized_as_floats_would_be(make, view_size):
+    world = make("dense", view_size=view_size)
+    step = world.reset()
+    frames = torch.from_numpy(world.workers.board.present["frame"]).float()
+    options = {"mode": "bilinear", "antialias": True}
+    view = torch.nn.functional.interpolate(frames, view_size, **options)
+    assert (step.view - view).abs().max() <= 1.0
+    red, green, blue = torch.nn.functional.interpolate(frames, (84, 84), **options).unbind(1)
+    grey = 0.299 * red + 0.587 * green + 0.114 * blue
+    assert (step.observation[:, 0] - grey).abs().max() <= 1.5  # rounded twice
+
+
 def test_colours_are_in_order(make):
     """The same start with ViZDoom's own class, which interleaves red, green and blue."""
     world = make("dense", num_envs=1)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.checks import (
+    check_actions,
     check_at_least,
-    check_choices,
     check_size,
     check_type,
     first_difference,
@@ -276,7 +276,7 @@ class MazeWorld:
     def _checked(self, actions: Tensor) -> Tensor:
         """Valid indices; on a GPU a bad one is noted and raised by the next `check`."""
         count = self.spec.num_actions
-        check_choices("actions", actions, self.spec.num_envs)
+        check_actions("actions", actions, self.spec.num_envs)
         if actions.device != self._device:
             raise ValueError(f"actions must be on {self._device}, got {actions.device}")
         outside = (actions < 0) | (actions >= count)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from episodic_curiosity.worlds.dmlab.world import DMLabWorld
-from tests.worlds.dmlab.test_world import SMALL, act
+from tests.worlds.dmlab.small import SMALL, act
 from tests.worlds.processes import have_ended
 
 

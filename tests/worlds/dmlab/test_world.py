@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
-from episodic_curiosity.worlds import SPLITS, World, make_world
+from episodic_curiosity.worlds import SPLITS, make_world
 from episodic_curiosity.worlds.dmlab import world as module
 from episodic_curiosity.worlds.dmlab.far_starts import path_lengths
 from episodic_curiosity.worlds.dmlab.levels import (
@@ -20,13 +19,8 @@ from episodic_curiosity.worlds.dmlab.levels import (
 )
 from episodic_curiosity.worlds.maze.tasks import ACTION_SETS, TASKS
 from tests.worlds.dmlab.builds import STANDIN
+from tests.worlds.dmlab.small import SMALL, act
 from tests.worlds.dmlab.walking import Walker
-
-SMALL = {"frame_size": (24, 32), "view_size": (24, 32), "observation_size": (24, 32)}
-
-
-def act(world: World, name: str = "look left") -> Tensor:
-    return torch.full((world.spec.num_envs,), world.spec.action_names.index(name))
 
 
 @pytest.mark.parametrize("task", TASKS)
