@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +28,13 @@ def thinned(
     metric was measured there or not: so do those of other seeds. A piece without any
     measurement has no point.
     """
-    # All pieces but the last are of one size: unequal ones would put a kink into the line.
+    # All pieces but the last are of one size: unequal ones would put a kink into the line, and
+    # so would a short last one.
     size = max(1, math.ceil(len(lines) / num_points))
-    pieces = [lines[start : start + size] for start in range(0, len(lines), size)]
+    borders = list(range(0, len(lines), size))
+    if len(borders) > 1 and 2 * (len(lines) - borders[-1]) <= size:
+        borders.pop()
+    pieces = [lines[start:end] for start, end in pairwise([*borders, len(lines)])]
     means = ((float(piece[-1]["steps"]), _mean(piece, metric)) for piece in pieces)
     return tuple((steps, mean) for steps, mean in means if mean is not None)
 

@@ -1,5 +1,6 @@
 """Results beside the published numbers: what is averaged, what is not, how it is written."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -165,8 +166,8 @@ def test_seeds_whose_first_episode_ends_at_different_points_have_a_mean():
         for begin, level in ((2, 1.0), (7, 3.0))
     )
     points = mean_curve([thinned(curve, "reward") for curve in (early, late)])
-    # Three lines to a point: at 30, 60 ... 990 and 1,000; the late one begins at 70.
-    assert [steps for steps, _ in points] == [*range(90, 1000, 30), 1000]
+    # Three lines to a point: at 30, 60 ... 960, and four to 1,000; the late one begins at 70.
+    assert [steps for steps, _ in points] == [*range(90, 990, 30), 1000]
     assert {mean for _, mean in points} == {2.0}
 
 
@@ -178,6 +179,16 @@ def test_a_point_weighs_every_episode_alike():
     ]
     assert thinned(lines, "reward", 1) == ((3.0, 2.0),)  # (3 * 1 + 5) / 4
     assert thinned(lines, "r_network_accuracy", 1) == ((3.0, pytest.approx(0.7)),)
+
+
+@pytest.mark.parametrize(
+    ("num_lines", "ends"), [(0, []), (1, [1]), (6, [3, 6]), (7, [3, 7]), (8, [3, 6, 8])]
+)
+def test_a_short_rest_joins_the_last_point(num_lines, ends):
+    """By itself it would be the noise of a few episodes at the end of the line."""
+    lines = [{"steps": number, "loss": 1.0} for number in range(1, num_lines + 1)]
+    num_points = math.ceil(num_lines / 3) or 1  # so that each is of three lines
+    assert [steps for steps, _ in thinned(lines, "loss", num_points)] == ends
 
 
 def test_bad_folders(tmp_path, capsys):

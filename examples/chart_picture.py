@@ -1,0 +1,44 @@
+"""Takes a picture of one chart of a report, for the documentation.
+
+    curiosity report results --out report.html
+    python examples/chart_picture.py report.html "no-reward squares visited" PICTURE.png
+
+The words are what the chart's caption has to contain. Needs playwright and Chromium.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+WIDTH = 560  # of the page, in pixels; the picture has twice as many
+
+
+def main() -> None:
+    if len(sys.argv) != 4:
+        sys.exit("usage: python examples/chart_picture.py PAGE.html CAPTION PICTURE.png")
+    page, caption, picture = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium)
+        tab = browser.new_page(viewport={"width": WIDTH, "height": 800}, device_scale_factor=2)
+        tab.goto(page.resolve().as_uri())
+        charts = tab.locator("figure")
+        captions = [chart.locator("figcaption").inner_text() for chart in charts.all()]
+        found = [
+            number
+            for number, text in enumerate(captions)
+            if all(word in text for word in caption.split())
+        ]
+        if len(found) != 1:
+            sys.exit(
+                f"{len(found)} charts have {caption!r} in their caption; there are "
+                + "; ".join(" ".join(text.split()) for text in captions)
+            )
+        charts.nth(found[0]).screenshot(path=picture)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
