@@ -23,6 +23,7 @@ from episodic_curiosity.statistics import Summary
 from episodic_curiosity.train import train
 
 STEPS = 250_000
+ENTROPY = 0.01  # its coefficient, for both agents: with the paper's, so short runs settle early
 
 
 def small_run(method: str, steps: int, seed: int) -> Run:
@@ -32,7 +33,8 @@ def small_run(method: str, steps: int, seed: int) -> Run:
     world = dataclasses.replace(
         run.world, maze_size=11, rooms=2, episode_steps=400, actions="three"
     )
-    return dataclasses.replace(run, world=world)
+    ppo = dataclasses.replace(run.ppo, entropy_coefficient=ENTROPY)
+    return dataclasses.replace(run, world=world, ppo=ppo)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
