@@ -20,6 +20,10 @@ def main() -> None:
         sys.exit("usage: python examples/chart_picture.py PAGE.html CAPTION PICTURE.png")
     page, caption, picture = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not page.is_file():
+        sys.exit(f"there is no page {page}")
+    if chromium is None:
+        sys.exit("Chromium is missing: apt install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium)
         tab = browser.new_page(viewport={"width": WIDTH, "height": 800}, device_scale_factor=2)
