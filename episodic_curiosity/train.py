@@ -209,6 +209,13 @@ def _fit(
         f"random play will take {random_play_bytes(run, spec) / 1e6:,.0f} MB of memory, or of "
         f"disk where frames would take more than half of the memory that is free"
     )
+    assert run.r_network is not None
+    play = run.r_network.random_play
+    assert play is not None
+    display.note(  # plain lines say nothing more until it is done
+        f"playing {play.steps:,} steps at random, then fitting the R-network to them: "
+        f"{play.fit.num_iterations(play.steps):,} batches of {play.fit.batch_size:,} pairs"
+    )
     is_shown = isinstance(display, Progress)
     return fit_r_network(run, r_network, folder, progress=is_shown)
 

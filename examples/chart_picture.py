@@ -22,6 +22,8 @@ def main() -> None:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if not page.is_file():
         sys.exit(f"there is no page {page}")
+    if Path(picture).suffix != ".png":
+        sys.exit(f"the picture must be a .png, got {picture}")
     if chromium is None:
         sys.exit("Chromium is missing: apt install chromium")
     with sync_playwright() as playwright:

@@ -250,6 +250,18 @@ def test_a_fit_alone_is_planned_by_fits_alone(tmp_path):
     assert (entry.state, entry.steps_left, entry.seconds) == ("missing", 0, 0.0)
 
 
+@pytest.mark.parametrize("option", ["--out", "--runs"])
+def test_a_file_is_no_folder(option, tmp_path, capsys):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["table", "table1", "--dry-run", option, str(file)])
+    assert stopped.value.code == 2
+    said = capsys.readouterr().err
+    assert said == f"curiosity: {option} must be a folder, and {file} is a file\n"
+    assert file.read_text() == "mine"
+
+
 def test_as_a_module_a_mistake_is_a_sentence_too():
     command = [sys.executable, "-m", "episodic_curiosity.commands.table", "tabel1"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)

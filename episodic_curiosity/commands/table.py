@@ -70,6 +70,10 @@ def table(arguments: list[str]) -> None:
 def check_options(options: argparse.Namespace) -> None:
     """Raises where options are out of bounds, or would be ignored beside others."""
     check_at_least("--episodes", options.episodes, LEAST_EPISODES)
+    for name in ("out", "runs"):
+        folder = getattr(options, name)
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"--{name} must be a folder, and {folder} is a file")
     if options.seeds is not None:
         check_at_least("--seeds", options.seeds, 1)
         if options.seeds > MOST_SEEDS:
