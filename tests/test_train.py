@@ -234,6 +234,7 @@ def test_a_person_is_told(tmp_path, capsys):
     train(run, tmp_path)
     said = capsys.readouterr().err
     assert "random play will take" in said
+    assert "fitting the R-network to them: " in said
     assert "R-network fitted" in said
     assert f"{steps} of {steps} steps (100%)" in said
     train(run, tmp_path, resume=True)

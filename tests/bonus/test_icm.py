@@ -163,6 +163,8 @@ def test_bad_input():
         icm.bonus(step([True, False, True], observation=BEFORE))
     with pytest.raises(ValueError, match=r"action must have shape \(3,\), got \(3, 1\)"):
         icm.bonus(step([False] * 3, observation=BEFORE), ACTION[:, None])
+    with pytest.raises(ValueError, match=r"of dtype torch\.float32, got torch\.uint8"):
+        icm.bonus(step([False] * 3, observation=BEFORE.to(torch.uint8)), ACTION)
     with pytest.raises(ValueError, match="observation must be finite, got NaN"):
         icm.bonus(step([False] * 3, observation=BEFORE / 0), ACTION)
     with pytest.raises(ValueError, match="got a minibatch without next_observation"):
