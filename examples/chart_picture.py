@@ -1,7 +1,7 @@
 """Takes a picture of one chart of a report, for the documentation.
 
     curiosity report results --out report.html
-    python examples/chart_picture.py report.html "no-reward squares visited" PICTURE.png
+    python examples/chart_picture.py report.html "no-reward while training" PICTURE.png
 
 The words are what the chart's caption has to contain. Needs playwright and Chromium.
 """
