@@ -152,6 +152,7 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
     [
         ("docter", "there is no command 'docter'; choose one of train, fit, evaluate"),
         ("train", "say what to learn with --task"),
+        ("train --resume", "say which run to go on with: --resume --out FOLDER"),
         ("train --resume --out nowhere", "nowhere/config.json cannot be read"),
         ("train --task maze/sparse --method a2c", "method must be one of ppo, ppo+1,"),
         ("train --task maze/sparse --preset tpu", "preset must be one of paper, gpu, cpu"),

@@ -216,6 +216,17 @@ def test_a_folder_is_no_file_to_write_to(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
+def test_a_file_is_no_folder_to_write_into(tmp_path, capsys):
+    write(tmp_path / "results", "table1", "ppo", "sparse", 10.0)
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(SystemExit) as stopped:
+        main(["report", str(tmp_path / "results"), "--out", str(file / "report.html")])
+    assert stopped.value.code == 1
+    error = capsys.readouterr().err
+    assert error == f"curiosity: there is a file where a folder is needed: {file}\n"
+
+
 def test_help_asks_for_files(capsys):
     with pytest.raises(SystemExit):
         main(["report", "--help"])
