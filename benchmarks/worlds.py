@@ -1,4 +1,4 @@
-"""Frames and steps per second of the worlds.
+"""Frames and steps per second of the mazes; `doom.py` and `ant.py` are the other worlds'.
 
     python benchmarks/worlds.py [--device cpu] [--envs 64] [--tasks sparse dense-2]
 
