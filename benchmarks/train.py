@@ -39,6 +39,7 @@ METHODS = ("ppo", "ppo+icm", "ppo+ec", "ppo+eco")
 PEER = "SB3 PPO"
 NUM_LEVELS = 100  # of the thousands that training has: they take a while to draw
 LONG = 10**9  # steps of a run that no benchmark comes to the end of
+CPU = PRESETS["cpu"].batch
 LEAST_UPDATES = 3
 FEW, MORE = 5, 15  # iterations of two fits, whose difference is the price of ten
 
@@ -94,7 +95,7 @@ def make_run(method: str, num_envs: int, size: tuple[int, int]) -> Run:
     world = dataclasses.replace(
         run.world, num_envs=num_envs, observation_size=size, num_levels=NUM_LEVELS
     )
-    num_minibatches = max(1, num_envs * run.ppo.num_steps // PRESETS["cpu"].minibatch_size)
+    num_minibatches = max(1, num_envs * run.ppo.num_steps // CPU.minibatch_size)
     ppo = dataclasses.replace(run.ppo, num_minibatches=num_minibatches)
     return dataclasses.replace(run, device="cpu", world=world, ppo=ppo)
 
@@ -227,7 +228,7 @@ def report(title: str, batch_size: int, best: Seconds, fits: Seconds) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--envs", type=int, default=PRESETS["cpu"].num_envs)
+    parser.add_argument("--envs", type=int, default=CPU.num_envs)
     parser.add_argument("--size", type=int, nargs=2, default=(84, 84), help="height and width")
     parser.add_argument("--seconds", type=float, default=10.0, help="for each method")
     options = parser.parse_args(arguments)

@@ -6,6 +6,7 @@ same experiment runs as it was published, on one GPU or on a laptop.
 
 import dataclasses
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.checks import check_choice
@@ -30,17 +31,23 @@ ONLINE_PAIRS = PairsConfig(sampler="online")
 ON_THE_HOST = ("gym", "vizdoom", "dmlab", "ant")  # simulated by the CPU, whatever the preset
 
 
+class Batch(NamedTuple):
+    """What is played between two updates, and in which portions it is learnt from."""
+
+    num_envs: int
+    num_steps: int  # of each environment
+    minibatch_size: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Preset:
     """Sizes of a run; frames are height x width."""
 
     line: str
     steps: int  # of a run, unless it says otherwise
-    num_envs: int
-    num_envs_on_the_host: int  # rollouts are longer where these are fewer
-    num_ants: int  # also on the host, but an ant is a few numbers and no process
-    num_steps: int
-    minibatch_size: int
+    batch: Batch
+    batch_on_the_host: Batch
+    batch_of_ants: Batch  # also on the host, but an ant is a few numbers and no process
     observation_size: tuple[int, int]
     view_size: tuple[int, int] | None = None  # None: curiosity sees what the policy sees
     stagger: bool = True
@@ -57,11 +64,9 @@ PRESETS = {
     "paper": Preset(
         line="the published setting: 12 environments, ResNet-18 on frames of 160 x 120",
         steps=20_000_000,  # section 4.2
-        num_envs=12,
-        num_envs_on_the_host=12,
-        num_ants=12,
-        num_steps=256,
-        minibatch_size=12 * 256 // 4,
+        batch=Batch(12, 256, 12 * 256 // 4),
+        batch_on_the_host=Batch(12, 256, 12 * 256 // 4),
+        batch_of_ants=Batch(12, 256, 12 * 256 // 4),
         observation_size=(84, 84),
         view_size=(120, 160),
         stagger=False,
@@ -77,11 +82,9 @@ PRESETS = {
     "gpu": Preset(
         line="one GPU: 1024 environments, the fast R-network on frames of 84 x 84",
         steps=20_000_000,
-        num_envs=1024,
-        num_envs_on_the_host=64,
-        num_ants=256,
-        num_steps=32,
-        minibatch_size=4096,
+        batch=Batch(1024, 32, 4096),
+        batch_on_the_host=Batch(64, 512, 4096),
+        batch_of_ants=Batch(256, 32, 1024),  # with a quarter of the updates they hardly walk
         observation_size=(84, 84),
         learning_rate_factor=4.0,  # for minibatches five times as large and a fifth as many
         # As many pairs as the paper's. Adam's rate grows with the square root of the batch: 64
@@ -99,11 +102,9 @@ PRESETS = {
     "cpu": Preset(
         line="a laptop: 16 environments, the fast R-network on frames of 42 x 42",
         steps=200_000,
-        num_envs=16,
-        num_envs_on_the_host=16,
-        num_ants=16,
-        num_steps=64,
-        minibatch_size=512,
+        batch=Batch(16, 64, 512),
+        batch_on_the_host=Batch(16, 64, 512),
+        batch_of_ants=Batch(16, 64, 512),
         observation_size=(42, 42),
         learning_rate_factor=2.0,  # a hundredth of the paper's steps have to do
         play_share=5,
@@ -126,12 +127,12 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
     check_choice("preset", preset, PRESETS)
     sizes = PRESETS[preset]
     is_episodic = isinstance(settings.bonus, EpisodicConfig)
-    world = _world(task, sizes, needs_view=is_episodic)
-    batch_size = sizes.num_envs * sizes.num_steps
+    batch = _batch(task, sizes)
+    world = _world(task, sizes, batch.num_envs, needs_view=is_episodic)
     ppo = dataclasses.replace(
         settings.ppo,
-        num_steps=batch_size // world.num_envs,
-        num_minibatches=batch_size // sizes.minibatch_size,
+        num_steps=batch.num_steps,
+        num_minibatches=batch.num_envs * batch.num_steps // batch.minibatch_size,
         learning_rate=settings.ppo.learning_rate * sizes.learning_rate_factor,
         clip_values=sizes.as_published,
         timeouts_are_ends=sizes.as_published,
@@ -150,11 +151,15 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
     )
 
 
-def _world(task: str, sizes: Preset, *, needs_view: bool) -> WorldConfig:
+def _batch(task: str, sizes: Preset) -> Batch:
     family = task.partition("/")[0]
-    num_envs = sizes.num_envs_on_the_host if family in ON_THE_HOST else sizes.num_envs
     if family == "ant":
-        num_envs = sizes.num_ants
+        return sizes.batch_of_ants
+    return sizes.batch_on_the_host if family in ON_THE_HOST else sizes.batch
+
+
+def _world(task: str, sizes: Preset, num_envs: int, *, needs_view: bool) -> WorldConfig:
+    family = task.partition("/")[0]
     world = find_world(task)(num_envs=num_envs)
     if family == "gym":  # vectors, or frames as they come
         return world

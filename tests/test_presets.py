@@ -41,7 +41,7 @@ def test_gpu_has_big_minibatches_also_where_the_host_simulates():
     assert host.world.num_envs == 64
     assert (host.batch_size, host.ppo.num_minibatches) == (32_768, 8)
     ants = resolve("ant/no-reward", "ppo+ec", "gpu", 10_000_000, seed=0)
-    assert (ants.world.num_envs, ants.ppo.num_steps, ants.batch_size) == (256, 128, 32_768)
+    assert (ants.world.num_envs, ants.ppo.num_steps, ants.ppo.num_minibatches) == (256, 32, 8)
 
 
 def test_doom_has_the_published_budget_and_colours_for_curiosity():
