@@ -206,11 +206,21 @@ def read_timing(folder: Path) -> list[dict[str, float]]:
     return _read_lines(folder / TIMING)
 
 
+def make_folder(folder: Path) -> None:
+    """Before any work is done that it is for."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise RunFolderError(f"{folder} is a file; name a folder") from None
+    except OSError as error:
+        raise RunFolderError(f"{folder} cannot be written to ({error.strerror})") from None
+
+
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
     """Makes the folder and holds it; the kernel lets go when the process dies, however."""
+    make_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         file = open(folder / LOCK, "ab")  # noqa: SIM115 (closed below)
     except OSError as error:
         raise RunFolderError(f"{folder} cannot be written to ({error.strerror})") from None

@@ -75,6 +75,17 @@ def header_bytes(kind: str, config: dict[str, Any], **more: Any) -> bytes:
     return json.dumps(header, indent=2, allow_nan=False).encode() + b"\n"
 
 
+def check_writable(path: Path) -> None:
+    """Raises where no file can be written under that name; makes nothing."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it")
+    if path.exists() and not path.is_file():  # a device would be replaced
+        raise ValueError(f"{path} is neither a file nor new")
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(f"{path} cannot be written: {there} is no folder to write to")
+
+
 def write_atomically(contents: dict[Path, bytes]) -> None:
     """Replaces files, each in one step: a reader sees the old content or the new, no part.
 

@@ -34,7 +34,7 @@ from episodic_curiosity.methods import (
 from episodic_curiosity.progress import Progress, Silence
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.training import FitReport
-from episodic_curiosity.record import Record, RunFolderError
+from episodic_curiosity.record import Record, RunFolderError, make_folder
 from episodic_curiosity.worlds import World, WorldSpec, make_world
 
 # What a run may be resumed with another value of: it decides where, not what.
@@ -62,6 +62,7 @@ def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
     """Fits an R-network to random play, for any run of a world with the same views."""
     if any((folder / name).exists() for name in ("r_network.json", "config.json")):
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
+    make_folder(folder)
     with closing(_make_world(run)) as world:
         r_network = make_r_network(run, world)
         spec = world.spec

@@ -3,7 +3,7 @@
     curiosity report results --out report.html
     python examples/chart_picture.py report.html "no-reward while training" PICTURE.png
 
-The words are what the chart's caption has to contain. Needs playwright and Chromium.
+The words are ones that the chart's caption has, whole. Needs playwright and Chromium.
 """
 
 import shutil
@@ -35,7 +35,7 @@ def main() -> None:
         found = [
             number
             for number, text in enumerate(captions)
-            if all(word in text for word in caption.split())
+            if set(caption.split()) <= set(text.replace(";", " ").split())
         ]
         if len(found) != 1:
             sys.exit(

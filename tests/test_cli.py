@@ -9,6 +9,7 @@ import pytest
 
 import episodic_curiosity as ec
 from episodic_curiosity import cli, paper
+from episodic_curiosity.commands import calling
 from episodic_curiosity.presets import resolve
 from episodic_curiosity.record import Record
 from episodic_curiosity.saving import LoadError
@@ -153,6 +154,7 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
         ("docter", "there is no command 'docter'; choose one of train, fit, evaluate"),
         ("train", "say what to learn with --task"),
         ("train --resume", "say which run to go on with: --resume --out FOLDER"),
+        ("train --resume --method ppo", "say which run to go on with: --resume --out FOLDER"),
         ("train --resume --out nowhere", "nowhere/config.json cannot be read"),
         ("train --task maze/sparse --method a2c", "method must be one of ppo, ppo+1,"),
         ("train --task maze/sparse --preset tpu", "preset must be one of paper, gpu, cpu"),
@@ -184,6 +186,34 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
 def test_what_cannot_be_done_is_said(capsys, calls, line, words):
     assert words in refused(capsys, line)
     assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError("the disk is full of mazes"), "the disk is full of mazes"),
+        (PermissionError(13, "Permission denied", "a"), "a: permission denied"),
+        (OSError(28, "No space left on device"), "no space left on device"),
+        (OSError(5, "Input/output error", 7), "input/output error"),
+        (OSError(21, "Is a directory", "a.new", None, "a"), "a: is a directory"),
+    ],
+)
+def test_what_the_system_says_names_the_file_and_no_number(capsys, error, said):
+    def fail(_: list[str]) -> None:
+        raise error
+
+    with pytest.raises(SystemExit) as stopped:
+        calling.call(fail, [])
+    assert stopped.value.code == 1
+    assert capsys.readouterr().err == f"curiosity: {said}\n"
+
+
+def test_a_reader_that_has_heard_enough_is_told_nothing_more():
+    pipe = subprocess.PIPE
+    with subprocess.Popen([COMMAND, "tasks"], stdout=pipe, stderr=pipe) as told:
+        told.stdout.close()
+        assert told.stderr.read() == b""
+    assert told.returncode == 1
 
 
 def test_fit_takes_one_task_or_several(calls):
@@ -248,7 +278,7 @@ def test_help_shows_what_would_be_used(capsys):
         (MemoryError("the replay takes 80 GB, 16 GB are free"), 2),
         (ImportError("tasks named gym/... need Gymnasium"), 2),
         (FloatingPointError("the policy's loss became nan in update 7"), 1),
-        (OSError(28, "No space left on device"), 1),
+        (OSError("runs/x is on a disk that is full"), 1),
     ],
 )
 def test_a_failure_is_one_line(monkeypatch, capsys, error, code):

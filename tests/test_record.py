@@ -237,7 +237,7 @@ def test_a_refused_folder_is_let_go(folder):
 
 def test_a_folder_that_cannot_be_one(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunFolderError, match=r"cannot be written to \(File exists\)"):
+    with pytest.raises(RunFolderError, match="file is a file; name a folder"):
         Record(tmp_path / "file", {})
     with pytest.raises(RunFolderError, match=r"cannot be written to \(Not a directory\)"):
         Record(tmp_path / "file" / "deeper", {})

@@ -112,6 +112,14 @@ def test_lines_and_checkpoints_are_as_frequent_as_asked(tmp_path):
     assert names == ["000000000005", "000000000010"]
 
 
+def test_nothing_is_played_for_a_folder_that_cannot_be_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("episodic_curiosity.train.make_world", None)
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(RunFolderError, match="file is a file; name a folder"):
+        fit(tiny_run("ppo+ec"), file, progress=False)
+
+
 @pytest.mark.parametrize("tasks", [(), ("maze/sparse", "maze/no-reward")])
 def test_a_fitted_r_network_serves_another_task(tasks, tmp_path):
     run = tiny_run("ppo+ec")

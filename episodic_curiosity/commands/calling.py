@@ -1,5 +1,6 @@
 """What becomes of errors on the command line: a sentence and an exit code, no traceback."""
 
+import os
 import sys
 from collections.abc import Callable
 from typing import NoReturn
@@ -11,10 +12,14 @@ def call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
     """Runs a command; an error that it was made for ends the program with one sentence."""
     try:
         command(arguments)
+        sys.stdout.flush()  # while what it says can still be told from a failure
     except (ValueError, ImportError, MemoryError) as error:  # it cannot be done as asked
         stop(MISTAKEN, str(error))
     except FloatingPointError as error:  # it was begun, and failed
         stop(FAILED, str(error))
+    except BrokenPipeError:  # who was told has heard enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's own flush
+        sys.exit(FAILED)
     except OSError as error:
         stop(FAILED, _sentence(error))
     except KeyboardInterrupt:
@@ -29,8 +34,8 @@ def stop(code: int, message: str) -> NoReturn:
 
 def _sentence(error: OSError) -> str:
     """What the system said, without its number and with the file's name first."""
-    if error.errno is None or error.filename is None:  # our own words
+    if error.errno is None or error.strerror is None:  # our own words
         return str(error)
-    if isinstance(error, FileExistsError | NotADirectoryError):
-        return f"there is a file where a folder is needed: {error.filename}"
-    return f"{error.filename}: {(error.strerror or str(error)).lower()}"
+    path = error.filename2 or error.filename  # the second is what the first is to become
+    named = isinstance(path, str | os.PathLike)
+    return f"{path}: {error.strerror.lower()}" if named else error.strerror.lower()

@@ -26,20 +26,22 @@ def report(arguments: list[str]) -> None:
     options = tyro.cli(
         ReportOptions, args=arguments, prog="curiosity report", description=report.__doc__
     )
-    for path in (options.out, options.markdown):
-        if path is not None and path.is_dir():
-            raise ValueError(f"{path} is a folder; name a file in it")
+    page = options.out or (None if options.markdown else PAGE)
+    from episodic_curiosity.saving import check_writable, write_atomically
+
+    for path in (page, options.markdown):
+        if path is not None:
+            check_writable(path)
     from episodic_curiosity.report.grids import lay_out
     from episodic_curiosity.report.markdown import results_markdown
     from episodic_curiosity.report.results_page import results_page
-    from episodic_curiosity.saving import write_atomically
 
     layout = lay_out(options.results)
     for problem in layout.problems:
         print(f"curiosity: not counted: {problem.reason}", file=sys.stderr)
     files = {}
-    if options.out or not options.markdown:
-        files[options.out or PAGE] = results_page(layout, options.results)
+    if page:
+        files[page] = results_page(layout, options.results)
     if options.markdown:
         command = shlex.join(["curiosity", "report", *arguments])
         files[options.markdown] = results_markdown(layout, options.results, command)

@@ -74,7 +74,7 @@ def read_train(arguments: list[str]) -> TrainOptions:
         run = with_r_network(some, Run.from_dict(read_config(Path(some.out))))
     elif some.task or some.help:
         run = resolve(some, some.task or EXAMPLE, some.method or METHOD)
-    elif some.resume and not is_new:
+    elif some.resume and not some.out:
         raise ValueError("say which run to go on with: --resume --out FOLDER")
     else:
         raise ValueError("say what to learn with --task; `curiosity tasks` lists the tasks")

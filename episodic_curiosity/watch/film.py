@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from episodic_curiosity.saving import write_atomically
+from episodic_curiosity.saving import check_writable, write_atomically
 from episodic_curiosity.watch.frames import COLOURS, Storyboard
 
 FORMATS = (".gif", ".mp4")
@@ -26,11 +26,7 @@ def check_film(path: Path) -> None:
     """Raises, before anything is played, where such a film cannot be written; makes nothing."""
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"a film is named {' or '.join(FORMATS)}, got {path.name!r}")
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder, not a film")
-    there = next(folder for folder in path.absolute().parents if folder.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise ValueError(f"--out {path} cannot be written: {there} is no folder to write to")
+    check_writable(path)
     if path.suffix.lower() == ".mp4":
         find_ffmpeg()
 

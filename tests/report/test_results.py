@@ -1,6 +1,7 @@
 """Results beside the published numbers: what is averaged, what is not, how it is written."""
 
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -216,15 +217,27 @@ def test_a_folder_is_no_file_to_write_to(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
+def test_what_is_no_file_is_not_replaced(tmp_path, capsys):
+    write(tmp_path / "results", "table1", "ppo", "sparse", 10.0)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(SystemExit) as stopped:
+        main(["report", str(tmp_path / "results"), "--out", str(pipe)])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == f"curiosity: {pipe} is neither a file nor new\n"
+    assert pipe.is_fifo()
+
+
 def test_a_file_is_no_folder_to_write_into(tmp_path, capsys):
     write(tmp_path / "results", "table1", "ppo", "sparse", 10.0)
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(SystemExit) as stopped:
-        main(["report", str(tmp_path / "results"), "--out", str(file / "report.html")])
-    assert stopped.value.code == 1
+        main(["report", str(tmp_path / "results"), "--out", str(file / "deep" / "report.html")])
+    assert stopped.value.code == 2
+    page = file / "deep" / "report.html"
     error = capsys.readouterr().err
-    assert error == f"curiosity: there is a file where a folder is needed: {file}\n"
+    assert error == (f"curiosity: {page} cannot be written: {file} is no folder to write to\n")
 
 
 def test_help_asks_for_files(capsys):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from episodic_curiosity import cli
+from episodic_curiosity import cli, saving
 from episodic_curiosity.watch import film as films
 from episodic_curiosity.watch.config import FilmConfig
 
@@ -41,7 +41,9 @@ def test_bad_input_is_one_sentence(runs, tmp_path, capsys):
     )
     assert "cannot be read" in refused(capsys, tmp_path, "--out", out)
     (tmp_path / "folder.gif").mkdir()
-    assert "is a folder, not a film" in refused(capsys, run, "--out", tmp_path / "folder.gif")
+    assert "is a folder; name a file in it" in refused(
+        capsys, run, "--out", tmp_path / "folder.gif"
+    )
     assert not out.exists()
 
 
@@ -51,10 +53,9 @@ def test_where_no_film_can_be_written_nothing_is_played(runs, tmp_path, capsys, 
     file.write_text("no folder")
     said = refused(capsys, runs("ppo"), "--out", file / "new" / "film.gif")
     assert said == (
-        f"curiosity: --out {file}/new/film.gif cannot be written: {file} is no folder to write "
-        "to"
+        f"curiosity: {file}/new/film.gif cannot be written: {file} is no folder to write to"
     )
-    monkeypatch.setattr(films.os, "access", lambda *_: False)
+    monkeypatch.setattr(saving.os, "access", lambda *_: False)
     said = refused(capsys, runs("ppo"), "--out", tmp_path / "new" / "film.gif")
     assert f"{tmp_path} is no folder to write to" in said
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
