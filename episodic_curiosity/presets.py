@@ -84,7 +84,7 @@ PRESETS = {
         steps=20_000_000,
         batch=Batch(1024, 32, 4096),
         batch_on_the_host=Batch(64, 512, 4096),
-        batch_of_ants=Batch(256, 32, 1024),  # with a quarter of the updates they hardly walk
+        batch_of_ants=Batch(256, 32, 1024),  # with 32,768 to an update they hardly walk
         observation_size=(84, 84),
         learning_rate_factor=4.0,  # for minibatches five times as large and a fifth as many
         # As many pairs as the paper's. Adam's rate grows with the square root of the batch: 64

@@ -77,9 +77,9 @@ class Decision(NamedTuple):
 class Agent(nn.Module):
     """The Nature CNN for frames, two layers of 64 for vectors; policy and value heads.
 
-    For vectors the values have layers of their own: their errors would otherwise decide what
-    the policy's few features are. Where that is faster, the CNN computes in bfloat16; weights,
-    heads and whatever follows are float32.
+    For vectors the values have layers of their own, as in the authors' release: an ant walks
+    sooner. Where that is faster, the CNN computes in bfloat16; weights, heads and whatever
+    follows are float32.
     """
 
     entries: Tensor  # (A,) int64, 0 to A - 1
