@@ -59,7 +59,8 @@ def _lines(grid: Grid, task: str) -> list[Line]:
 
 
 def _curves(grid: Grid, task: str, lines: list[Line]) -> str:
-    steps = Axis("steps, the R-network's included", shows=(0, grid.setting.steps))
+    label = "steps, the R-network's included" if any(line.before for line in lines) else "steps"
+    steps = Axis(label, shows=(0, grid.setting.steps))
     unit = Axis(written.UNITS[grid.experiment.metric(task)], shows=(0,))
     note = f"{unit.label} while training; {_extent(grid, task)}"
     return line_chart(short_name(task), steps, unit, lines, note)
