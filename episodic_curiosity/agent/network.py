@@ -77,9 +77,8 @@ class Decision(NamedTuple):
 class Agent(nn.Module):
     """The Nature CNN for frames, two layers of 64 for vectors; policy and value heads.
 
-    For vectors the values have layers of their own, as in the authors' release: an ant walks
-    sooner. Where that is faster, the CNN computes in bfloat16; weights, heads and whatever
-    follows are float32.
+    Where that is faster, the CNN computes in bfloat16; weights, heads and whatever follows are
+    float32.
     """
 
     entries: Tensor  # (A,) int64, 0 to A - 1
@@ -103,7 +102,6 @@ class Agent(nn.Module):
             self.body, num_features = _nature_cnn(self.config.observation_shape)
         else:
             self.body, num_features = _mlp(self.config.observation_shape[0])
-            self.value_body, _ = _mlp(self.config.observation_shape[0])
         self.policy_head = _orthogonal(nn.Linear(num_features, num_actions), gain=0.01)
         self.value_head = _orthogonal(nn.Linear(num_features, num_values), gain=1.0)
         if continuous:
@@ -116,14 +114,14 @@ class Agent(nn.Module):
         return self.value_head.weight.device
 
     def forward(self, observation: Tensor) -> Output:
-        features, value_features = self._features(observation)
+        features = self._features(observation)
         policy: Categorical | Independent[Normal]
         if self.config.continuous:
             normal = Normal(self.policy_head(features), self.log_std.exp(), validate_args=False)
             policy = Independent(normal, 1, validate_args=False)
         else:
             policy = Categorical(logits=self.policy_head(features), validate_args=False)
-        return Output(policy, self.value_head(value_features))
+        return Output(policy, self.value_head(features))
 
     @torch.no_grad()
     def decide(self, observation: Tensor, draw: Tensor) -> Decision:
@@ -160,17 +158,15 @@ class Agent(nn.Module):
         action = action.squeeze(0) if is_one else action
         return action.cpu().numpy() if is_array else action
 
-    def _features(self, observation: Tensor) -> tuple[Tensor, Tensor]:
-        """What the policy's head and the values' see."""
+    def _features(self, observation: Tensor) -> Tensor:
         if observation.dim() != 4:
-            inputs = to_input(observation)
-            return self.body(inputs), self.value_body(inputs)
+            features: Tensor = self.body(to_input(observation))
+            return features
         dtype = computing_in(self.device, self.config.observation_shape)
         inputs = blocks_to_input(observation, dtype)
         with autocast(self.device, dtype):
             features = run_network(self.body, inputs)
-        features = features.float()
-        return features, features
+        return features.float()
 
     def save(self, folder: str | Path) -> None:
         """Writes agent.safetensors and agent.json into the folder."""

@@ -25,14 +25,6 @@ def test_the_first_policy_is_nearly_uniform():
     )
 
 
-@pytest.mark.parametrize(("shape", "shared"), [((5,), False), ((3, 36, 36), True)])
-def test_values_share_the_layers_of_frames_but_not_of_vectors(shape, shared):
-    agent = Agent(shape, num_actions=3)
-    agent(torch.rand(4, *shape)).value.sum().backward()
-    assert all((weight.grad is not None) == shared for weight in agent.body.parameters())
-    assert agent.policy_head.weight.grad is None
-
-
 def test_one_observation_or_many_arrays_or_tensors():
     agent = Agent((5,), num_actions=3)
     assert agent.act(torch.rand(7, 5)).shape == (7,)
