@@ -207,7 +207,7 @@ def read_timing(folder: Path) -> list[dict[str, float]]:
 
 
 def make_folder(folder: Path) -> None:
-    """Before any work is done that it is for."""
+    """Makes it where it is not there yet: before the work that it is for."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:

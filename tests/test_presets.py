@@ -44,6 +44,15 @@ def test_gpu_has_big_minibatches_also_where_the_host_simulates():
     assert (ants.world.num_envs, ants.ppo.num_steps, ants.ppo.num_minibatches) == (256, 32, 8)
 
 
+@pytest.mark.parametrize(
+    ("preset", "sizes"), [("paper", (12, 256, 4)), ("cpu", (16, 64, 2))], ids=["paper", "cpu"]
+)
+@pytest.mark.parametrize("task", ["maze/sparse", "gym/CartPole-v1", "ant/no-reward"])
+def test_the_other_presets_have_one_batch_for_all(preset, sizes, task):
+    run = resolve(task, "ppo", preset, 20_000_000, seed=0)
+    assert (run.world.num_envs, run.ppo.num_steps, run.ppo.num_minibatches) == sizes
+
+
 def test_doom_has_the_published_budget_and_colours_for_curiosity():
     play = resolve("vizdoom/sparse", "ppo+ec", "paper", 10**7, seed=0).r_network.random_play
     assert (play.steps, play.fit.iterations) == (300_000, 50_000)
