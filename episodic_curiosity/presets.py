@@ -46,8 +46,8 @@ class Preset:
     line: str
     steps: int  # of a run, unless it says otherwise
     batch: Batch
-    batch_on_the_host: Batch
-    batch_of_ants: Batch  # also on the host, but an ant is a few numbers and no process
+    batch_on_the_host: Batch | None = None  # None: as elsewhere
+    batch_of_ants: Batch | None = None  # on the host too, but a few numbers and no process
     observation_size: tuple[int, int]
     view_size: tuple[int, int] | None = None  # None: curiosity sees what the policy sees
     stagger: bool = True
@@ -65,8 +65,6 @@ PRESETS = {
         line="the published setting: 12 environments, ResNet-18 on frames of 160 x 120",
         steps=20_000_000,  # section 4.2
         batch=Batch(12, 256, 12 * 256 // 4),
-        batch_on_the_host=Batch(12, 256, 12 * 256 // 4),
-        batch_of_ants=Batch(12, 256, 12 * 256 // 4),
         observation_size=(84, 84),
         view_size=(120, 160),
         stagger=False,
@@ -103,8 +101,6 @@ PRESETS = {
         line="a laptop: 16 environments, the fast R-network on frames of 42 x 42",
         steps=200_000,
         batch=Batch(16, 64, 512),
-        batch_on_the_host=Batch(16, 64, 512),
-        batch_of_ants=Batch(16, 64, 512),
         observation_size=(42, 42),
         learning_rate_factor=2.0,  # a hundredth of the paper's steps have to do
         play_share=5,
@@ -153,9 +149,10 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
 
 def _batch(task: str, sizes: Preset) -> Batch:
     family = task.partition("/")[0]
+    own = sizes.batch_on_the_host if family in ON_THE_HOST else None
     if family == "ant":
-        return sizes.batch_of_ants
-    return sizes.batch_on_the_host if family in ON_THE_HOST else sizes.batch
+        own = sizes.batch_of_ants
+    return own or sizes.batch
 
 
 def _world(task: str, sizes: Preset, num_envs: int, *, needs_view: bool) -> WorldConfig:

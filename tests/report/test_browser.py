@@ -133,6 +133,7 @@ def test_curves_begin_after_the_steps_of_the_r_network(open_page):
     )
     assert figures.count() == 7
     figure = figures.first
+    assert "reward in an episode while training" in figure.inner_text()
     assert "steps, the R-network's included" in figure.inner_text()
     assert figure.locator("g").count() == 5
     assert figure.locator("polyline.run").count() == 25

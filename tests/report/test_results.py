@@ -240,6 +240,16 @@ def test_a_file_is_no_folder_to_write_into(tmp_path, capsys):
     assert error == (f"curiosity: {page} cannot be written: {file} is no folder to write to\n")
 
 
+def test_an_axis_speaks_of_the_r_network_s_steps_where_there_are_any(tmp_path):
+    axes = []
+    for method in ("ppo", "ppo+ec"):
+        write(tmp_path, "table1", method, "sparse", 10.0)
+        axes.append(
+            "steps, the R-network&#x27;s included" in results_page(lay_out(tmp_path), tmp_path)
+        )
+    assert axes == [False, True]
+
+
 def test_help_asks_for_files(capsys):
     with pytest.raises(SystemExit):
         main(["report", "--help"])
