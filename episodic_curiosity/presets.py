@@ -23,6 +23,7 @@ from episodic_curiosity.config import (
     find_world,
 )
 from episodic_curiosity.paper import BUDGETS, find_settings
+from episodic_curiosity.reachability.network import Branches, ComparatorName
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.training import FitConfig
@@ -40,6 +41,16 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OfAnts:
+    """What a preset has for ants alone: on the host too, but a few numbers and no process."""
+
+    batch: Batch
+    comparator: ComparatorName
+    branches: Branches
+    k: int  # of pairs
+
+
+@dataclass(frozen=True, kw_only=True)
 class Preset:
     """Sizes of a run; frames are height x width."""
 
@@ -47,7 +58,7 @@ class Preset:
     steps: int  # of a run, unless it says otherwise
     batch: Batch
     batch_on_the_host: Batch | None = None  # None: as elsewhere
-    batch_of_ants: Batch | None = None  # on the host too, but a few numbers and no process
+    of_ants: OfAnts | None = None  # None: as elsewhere
     observation_size: tuple[int, int]
     view_size: tuple[int, int] | None = None  # None: curiosity sees what the policy sees
     stagger: bool = True
@@ -82,7 +93,12 @@ PRESETS = {
         steps=20_000_000,
         batch=Batch(1024, 32, 4096),
         batch_on_the_host=Batch(64, 512, 4096),
-        batch_of_ants=Batch(256, 32, 1024),  # with 32,768 to an update they hardly walk
+        of_ants=OfAnts(
+            batch=Batch(256, 32, 1024),  # with 32,768 to an update they hardly walk
+            comparator="mlp",  # the paper's; with the dot product they lie on their backs
+            branches="shared",
+            k=2,  # with 5, lying pays as much as walking
+        ),
         observation_size=(84, 84),
         learning_rate_factor=4.0,  # for minibatches five times as large and a fifth as many
         # As many pairs as the paper's. Adam's rate grows with the square root of the batch: 64
@@ -149,9 +165,9 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
 
 def _batch(task: str, sizes: Preset) -> Batch:
     family = task.partition("/")[0]
+    if family == "ant" and sizes.of_ants is not None:
+        return sizes.of_ants.batch
     own = sizes.batch_on_the_host if family in ON_THE_HOST else None
-    if family == "ant":
-        own = sizes.batch_of_ants
     return own or sizes.batch
 
 
@@ -173,15 +189,26 @@ def _world(task: str, sizes: Preset, num_envs: int, *, needs_view: bool) -> Worl
 
 
 def _r_network(task: str, method: str, sizes: Preset, steps: int) -> RNetworkOptions:
+    family = task.partition("/")[0]
+    ants = sizes.of_ants if family == "ant" else None
+    k = PairsConfig().k if ants is None else ants.k
     if method == "ppo+eco":
-        options = RNetworkOptions(online=sizes.online)
+        fit = _with_k(sizes.online.fit, k)
+        options = RNetworkOptions(online=dataclasses.replace(sizes.online, fit=fit))
     else:
-        budget = BUDGETS[task.partition("/")[0]]
+        budget = BUDGETS[family]
         play = RandomPlayConfig(
             steps=budget.steps, fit=FitConfig(iterations=budget.iterations, batch_size=64)
         )
         if sizes.fit is not None:
             share = max(1, steps // sizes.play_share)
-            play = RandomPlayConfig(steps=min(budget.steps, share), fit=sizes.fit)
+            play = RandomPlayConfig(steps=min(budget.steps, share), fit=_with_k(sizes.fit, k))
         options = RNetworkOptions(random_play=play)
-    return options.with_architecture(sizes.architecture)
+    options = options.with_architecture(sizes.architecture)
+    if ants is None:
+        return options
+    return dataclasses.replace(options, comparator=ants.comparator, branches=ants.branches)
+
+
+def _with_k(fit: FitConfig, k: int) -> FitConfig:
+    return dataclasses.replace(fit, pairs=dataclasses.replace(fit.pairs, k=k))

@@ -44,6 +44,17 @@ def test_gpu_has_big_minibatches_also_where_the_host_simulates():
     assert (ants.world.num_envs, ants.ppo.num_steps, ants.ppo.num_minibatches) == (256, 32, 8)
 
 
+def test_ants_have_the_paper_s_comparator_where_there_is_a_gpu_for_it():
+    for method in ("ppo+ec", "ppo+eco"):
+        ants = resolve("ant/no-reward", method, "gpu", 10_000_000, seed=0).r_network
+        assert (ants.embedder, ants.comparator, ants.branches) == (None, "mlp", "shared")
+        assert (ants.random_play or ants.online).fit.pairs.k == 2
+    for preset, comparator in (("cpu", "dot"), ("paper", "mlp")):
+        ants = resolve("ant/no-reward", "ppo+ec", preset, 10_000_000, seed=0).r_network
+        assert ants.comparator == comparator
+        assert ants.random_play.fit.pairs.k == 5
+
+
 @pytest.mark.parametrize(
     ("preset", "sizes"), [("paper", (12, 256, 4)), ("cpu", (16, 64, 2))], ids=["paper", "cpu"]
 )

@@ -251,10 +251,15 @@ def _keep_snapshots(
 
 
 def _random_actions(spec: WorldSpec, seed: int, env: Tensor, time: int | Tensor) -> Tensor:
-    """(N,) int64, or (N, *action_shape) float32 in [-1, 1)."""
+    """(N,) int64, or (N, *action_shape) float32 in [-1, 1), gently in every second of them.
+
+    A body that is moved at random with all its strength is seldom seen standing, one that is
+    moved gently hardly ever falls: an R-network has to know both.
+    """
     stream = (*seed_words(seed), STREAM, time)
     if spec.num_actions:
         return random_below(spec.num_actions, *stream, env)
     entry = torch.arange(math.prod(spec.action_shape), device=env.device)
     unit = random_unit(*stream, env[:, None], entry)
-    return (unit * 2 - 1).reshape(len(env), *spec.action_shape)
+    bound = torch.where(env % 2 == 0, spec.gentle_bound, 1.0)
+    return ((unit * 2 - 1) * bound[:, None]).reshape(len(env), *spec.action_shape)

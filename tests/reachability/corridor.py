@@ -68,8 +68,10 @@ class Corridor:
     def redraw_observation(self, snapshots: Tensor) -> Tensor:
         return self.redraw(snapshots)
 
-    def with_continuous_actions(self, shape: tuple[int, ...]) -> "Corridor":
-        self.spec = dataclasses.replace(self.spec, num_actions=0, action_shape=shape)
+    def with_continuous_actions(self, shape: tuple[int, ...], gentle: float) -> "Corridor":
+        self.spec = dataclasses.replace(
+            self.spec, num_actions=0, action_shape=shape, gentle_bound=gentle
+        )
         return self
 
     def _views(self, place: Tensor) -> Tensor:

@@ -23,7 +23,13 @@ from episodic_curiosity.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
 from episodic_curiosity.worlds.ant import rules
 from episodic_curiosity.worlds.ant.body import NUM_MOTORS, NUM_POSITIONS, NUM_VELOCITIES, Ants
-from episodic_curiosity.worlds.ant.rules import EPISODE_STEPS, ORACLE_CELL, TASKS, Purpose
+from episodic_curiosity.worlds.ant.rules import (
+    EPISODE_STEPS,
+    GENTLE,
+    ORACLE_CELL,
+    TASKS,
+    Purpose,
+)
 from episodic_curiosity.worlds.ant.scene import Scene
 from episodic_curiosity.worlds.ant.view import HeadCamera
 
@@ -92,6 +98,7 @@ class AntWorld:
             view_dtype=torch.float32 if view_size is None else torch.uint8,
             num_actions=0,
             action_shape=(NUM_MOTORS,),
+            gentle_bound=GENTLE,
             episode_steps=episode_steps,
             can_restore=True,
             can_redraw=True,

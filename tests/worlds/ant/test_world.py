@@ -5,6 +5,7 @@ import sys
 import pytest
 import torch
 
+from episodic_curiosity.reachability.random_play import random_play
 from episodic_curiosity.worlds import make_world
 from episodic_curiosity.worlds.ant.world import AntWorld
 
@@ -34,6 +35,18 @@ def test_escape_circle_pays_along_a_scripted_path():
         assert step.reward[[0, 2]].tolist() == [0.0, 0.0]
     assert paid == [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 2.0]
     assert make("no-reward").reset().reward.tolist() == [0.0] * 3
+
+
+def test_half_of_random_play_is_on_its_feet():
+    """What an R-network is fitted to: with all the motors' strength much of it is the sky."""
+    num_steps, num_ants = 600, 32
+    played = random_play(make(num_envs=num_ants), num_steps * num_ants, seed=0, progress=False)
+    time, env = torch.ones(num_steps, num_ants).nonzero(as_tuple=True)
+    x, y = played.views(time, env)[:, 2:4].T  # of the torso's quaternion
+    upright = x**2 + y**2 < 0.5
+    gently = env % 2 == 0
+    assert upright[gently].float().mean() > 0.95
+    assert upright[~gently].float().mean() < 0.9
 
 
 def test_an_ant_up_in_the_air_ends_its_episode_and_shows_where_it_was():
