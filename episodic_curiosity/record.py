@@ -206,8 +206,21 @@ def read_timing(folder: Path) -> list[dict[str, float]]:
     return _read_lines(folder / TIMING)
 
 
-def make_folder(folder: Path) -> None:
-    """Makes it where it is not there yet: before the work that it is for."""
+@contextlib.contextmanager
+def folder_for_work(folder: Path) -> Iterator[None]:
+    """Makes it, before the work that it is for; unmakes it where that leaves nothing in it."""
+    was_there = folder.exists()
+    _make_folder(folder)
+    try:
+        yield
+    except BaseException:
+        if not was_there:
+            with contextlib.suppress(OSError):  # it holds something
+                folder.rmdir()
+        raise
+
+
+def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -219,7 +232,7 @@ def make_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
     """Makes the folder and holds it; the kernel lets go when the process dies, however."""
-    make_folder(folder)
+    _make_folder(folder)
     try:
         file = open(folder / LOCK, "ab")  # noqa: SIM115 (closed below)
     except OSError as error:

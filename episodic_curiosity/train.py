@@ -34,7 +34,7 @@ from episodic_curiosity.methods import (
 from episodic_curiosity.progress import Progress, Silence
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.training import FitReport
-from episodic_curiosity.record import Record, RunFolderError, make_folder
+from episodic_curiosity.record import Record, RunFolderError, folder_for_work
 from episodic_curiosity.worlds import World, WorldSpec, make_world
 
 # What a run may be resumed with another value of: it decides where, not what.
@@ -62,17 +62,17 @@ def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
     """Fits an R-network to random play, for any run of a world with the same views."""
     if any((folder / name).exists() for name in ("r_network.json", "config.json")):
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
-    make_folder(folder)
-    with closing(_make_world(run)) as world:
-        r_network = make_r_network(run, world)
-        spec = world.spec
-    with _display(run.steps, 0, progress) as display:
-        report = _fit(run, r_network, spec, folder, display)
-        r_network.save(folder)
-        display.note(
-            f"{report.held_out_accuracy:.1%} of held-out pairs told right; use it with "
-            f"curiosity train --r-network-from {folder}"
-        )
+    with folder_for_work(folder):
+        with closing(_make_world(run)) as world:
+            r_network = make_r_network(run, world)
+            spec = world.spec
+        with _display(run.steps, 0, progress) as display:
+            report = _fit(run, r_network, spec, folder, display)
+            r_network.save(folder)
+            display.note(
+                f"{report.held_out_accuracy:.1%} of held-out pairs told right; use it with "
+                f"curiosity train --r-network-from {folder}"
+            )
     return report
 
 

@@ -195,6 +195,14 @@ def test_random_play_that_is_too_brief_leaves_no_folder(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_an_r_network_for_a_world_that_cannot_be_made_leaves_no_folder(tmp_path):
+    run = tiny_run("ppo+ec")
+    run = replace(run, world=replace(run.world, maze_size=4))
+    with pytest.raises(ValueError, match="must be odd"):
+        fit(run, tmp_path / "r", progress=False)
+    assert not (tmp_path / "r").exists()
+
+
 def test_a_loss_that_is_not_a_number_names_the_last_good_checkpoint(tmp_path, monkeypatch):
     original = PPO.update
 
