@@ -135,6 +135,7 @@ class AntConfig(WorldConfig):
 
     stagger: bool = False  # let the first episodes begin at any point of their clock
     episode_steps: int | None = None  # the clock ends an episode after so many
+    gentle_play: float = 1.0  # every second ant's random play keeps within so much of a motor
 
     def options(self, split: Split) -> dict[str, Any]:
         """As for every world; without a view nothing is drawn, which few methods mind."""

@@ -41,13 +41,14 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfAnts:
-    """What a preset has for ants alone: on the host too, but a few numbers and no process."""
+class AntSizes:
+    """What a preset has for ants alone; docs/ant.md says what was tried."""
 
-    batch: Batch
+    batch: Batch  # on the host, too, but they are a few numbers and no processes
     comparator: ComparatorName
     branches: Branches
-    k: int  # of pairs
+    k: int  # steps within which an R-network's pairs are near
+    gentle_play: float  # of the motors, in every second ant's random play
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ class Preset:
     steps: int  # of a run, unless it says otherwise
     batch: Batch
     batch_on_the_host: Batch | None = None  # None: as elsewhere
-    of_ants: OfAnts | None = None  # None: as elsewhere
+    ants: AntSizes | None = None  # None: as elsewhere
     observation_size: tuple[int, int]
     view_size: tuple[int, int] | None = None  # None: curiosity sees what the policy sees
     stagger: bool = True
@@ -93,11 +94,12 @@ PRESETS = {
         steps=20_000_000,
         batch=Batch(1024, 32, 4096),
         batch_on_the_host=Batch(64, 512, 4096),
-        of_ants=OfAnts(
+        ants=AntSizes(
             batch=Batch(256, 32, 1024),  # with 32,768 to an update they hardly walk
-            comparator="mlp",  # the paper's; with the dot product they lie on their backs
+            comparator="mlp",  # the paper's
             branches="shared",
-            k=2,  # with 5, lying pays as much as walking
+            k=2,
+            gentle_play=0.3,
         ),
         observation_size=(84, 84),
         learning_rate_factor=4.0,  # for minibatches five times as large and a fifth as many
@@ -165,8 +167,8 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
 
 def _batch(task: str, sizes: Preset) -> Batch:
     family = task.partition("/")[0]
-    if family == "ant" and sizes.of_ants is not None:
-        return sizes.of_ants.batch
+    if family == "ant" and sizes.ants is not None:
+        return sizes.ants.batch
     own = sizes.batch_on_the_host if family in ON_THE_HOST else None
     return own or sizes.batch
 
@@ -185,16 +187,15 @@ def _world(task: str, sizes: Preset, num_envs: int, *, needs_view: bool) -> Worl
     world = dataclasses.replace(world, observation_size=observation_size, view_size=view_size)
     if isinstance(world, MazeConfig | DMLabConfig | ViZDoomConfig | AntConfig):
         world = dataclasses.replace(world, stagger=sizes.stagger)
+    if isinstance(world, AntConfig) and needs_view and sizes.ants is not None:
+        world = dataclasses.replace(world, gentle_play=sizes.ants.gentle_play)
     return world
 
 
 def _r_network(task: str, method: str, sizes: Preset, steps: int) -> RNetworkOptions:
     family = task.partition("/")[0]
-    ants = sizes.of_ants if family == "ant" else None
-    k = PairsConfig().k if ants is None else ants.k
     if method == "ppo+eco":
-        fit = _with_k(sizes.online.fit, k)
-        options = RNetworkOptions(online=dataclasses.replace(sizes.online, fit=fit))
+        options = RNetworkOptions(online=sizes.online)
     else:
         budget = BUDGETS[family]
         play = RandomPlayConfig(
@@ -202,12 +203,23 @@ def _r_network(task: str, method: str, sizes: Preset, steps: int) -> RNetworkOpt
         )
         if sizes.fit is not None:
             share = max(1, steps // sizes.play_share)
-            play = RandomPlayConfig(steps=min(budget.steps, share), fit=_with_k(sizes.fit, k))
+            play = RandomPlayConfig(steps=min(budget.steps, share), fit=sizes.fit)
         options = RNetworkOptions(random_play=play)
     options = options.with_architecture(sizes.architecture)
-    if ants is None:
-        return options
-    return dataclasses.replace(options, comparator=ants.comparator, branches=ants.branches)
+    if family == "ant" and sizes.ants is not None:
+        options = _for_ants(options, sizes.ants)
+    return options
+
+
+def _for_ants(options: RNetworkOptions, ants: AntSizes) -> RNetworkOptions:
+    play, online = options.random_play, options.online
+    return dataclasses.replace(
+        options,
+        comparator=ants.comparator,
+        branches=ants.branches,
+        random_play=play and dataclasses.replace(play, fit=_with_k(play.fit, ants.k)),
+        online=online and dataclasses.replace(online, fit=_with_k(online.fit, ants.k)),
+    )
 
 
 def _with_k(fit: FitConfig, k: int) -> FitConfig:

@@ -3,17 +3,20 @@
 python examples/ant_bonus.py RUN
 
 Ants that stand are carried over the floor, or turned, without moving a leg: what is paid is
-paid for the place and the direction alone. RUN is the folder of a run of ppo+ec or ppo+eco.
+paid for the place and the direction alone. RUN is the folder of an ant's run of ppo+ec or
+ppo+eco; the bonus is the one of ant/no-reward, whatever the run's own was.
 """
 
 import math
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 import episodic_curiosity as ec
+from episodic_curiosity.record import read_config
 
 NUM_ANTS, NUM_STEPS, SETTLING = 4, 150, 100
 PLACE, TURN = slice(0, 2), slice(3, 7)  # of a snapshot's numbers: x and y, a quaternion
@@ -47,14 +50,25 @@ def moved(snapshot: Tensor, motion: Motion, time: int) -> Tensor:
     return numbers.view(torch.uint8)
 
 
+def load(folder: Path) -> ec.RNetwork:
+    """The R-network of an ant's run; raises a sentence where there is none that sees."""
+    task = read_config(folder)["task"]
+    if not task.startswith("ant/"):
+        raise ValueError(f"{folder} holds a run of {task}, wanted one of an ant")
+    r_network = ec.RNetwork.load(folder)
+    if len(r_network.config.view_shape) != 3:
+        raise ValueError(f"the R-network in {folder} judges bodies, wanted one of views")
+    return r_network
+
+
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("usage: python examples/ant_bonus.py RUN")
     try:
-        r_network = ec.RNetwork.load(sys.argv[1])
-        _, height, width = r_network.config.view_shape
-    except ValueError as error:  # no R-network, or one of vectors
-        sys.exit(f"{sys.argv[1]} holds no R-network of an ant's views: {error}")
+        r_network = load(Path(sys.argv[1]))
+    except ValueError as error:
+        sys.exit(str(error))
+    _, height, width = r_network.config.view_shape
     world = ec.make_world(
         "ant/no-reward", num_envs=NUM_ANTS, seed=0, split="test", view_size=(height, width)
     )

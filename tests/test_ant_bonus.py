@@ -1,11 +1,14 @@
 """The example that carries and turns ants to see what their R-network pays for it."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
 
 import episodic_curiosity as ec
+from episodic_curiosity.presets import resolve
+from episodic_curiosity.saving import header_bytes, write_atomically
 from examples import ant_bonus
 from examples.ant_bonus import PLACE, TURN, Motion, moved
 
@@ -39,16 +42,32 @@ def test_a_whole_turn_shows_what_was_seen_before_it():
     assert (quarter.float() - view).abs().mean() > 10.0
 
 
-def test_every_motion_has_a_line_and_what_is_no_run_a_sentence(tmp_path, capsys, monkeypatch):
-    ec.RNetwork(view_shape=(3, 36, 36)).save(tmp_path / "frames")
-    ec.RNetwork(view_shape=(27,)).save(tmp_path / "vectors")
+def make_run(folder: Path, task: str, view_shape: tuple[int, ...]) -> Path:
+    config = resolve(task, "ppo+ec", "cpu", 200_000, seed=0).to_dict()
+    ec.RNetwork(view_shape=view_shape).save(folder)
+    write_atomically({folder / "config.json": header_bytes("run", config)})
+    return folder
+
+
+def test_every_motion_has_a_line(tmp_path, capsys, monkeypatch):
+    run = make_run(tmp_path, "ant/no-reward", (3, 36, 36))
     monkeypatch.setattr(ant_bonus, "NUM_STEPS", 60)
-    monkeypatch.setattr("sys.argv", ["ant_bonus.py", str(tmp_path / "frames")])
+    monkeypatch.setattr("sys.argv", ["ant_bonus.py", str(run)])
     ant_bonus.main()
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 + len(ant_bonus.MOTIONS)
     assert all(line.split()[-2:] == ["0.00", "0.00"] for line in lines[1:])  # never fitted
-    for folder in ("vectors", "nothing"):
+
+
+def test_what_is_no_run_of_an_ant_is_answered_in_a_sentence(tmp_path, monkeypatch):
+    make_run(tmp_path / "maze", "maze/sparse", (3, 36, 36))
+    make_run(tmp_path / "bodies", "ant/no-reward", (27,))
+    wanted = {
+        "maze": "holds a run of maze/sparse, wanted one of an ant",
+        "bodies": "judges bodies, wanted one of views",
+        "nothing": "cannot be read",
+    }
+    for folder, message in wanted.items():
         monkeypatch.setattr("sys.argv", ["ant_bonus.py", str(tmp_path / folder)])
-        with pytest.raises(SystemExit, match=f"{folder} holds no R-network of an ant's views"):
+        with pytest.raises(SystemExit, match=message):
             ant_bonus.main()

@@ -49,6 +49,11 @@ def test_ants_have_the_paper_s_comparator_where_there_is_a_gpu_for_it():
         ants = resolve("ant/no-reward", method, "gpu", 10_000_000, seed=0).r_network
         assert (ants.embedder, ants.comparator, ants.branches) == (None, "mlp", "shared")
         assert (ants.random_play or ants.online).fit.pairs.k == 2
+    gentle = {
+        (method, preset): resolve("ant/no-reward", method, preset, 10**7, 0).world.gentle_play
+        for method, preset in (("ppo+ec", "gpu"), ("ppo", "gpu"), ("ppo+ec", "paper"))
+    }
+    assert list(gentle.values()) == [0.3, 1.0, 1.0]
     for preset, comparator in (("cpu", "dot"), ("paper", "mlp")):
         ants = resolve("ant/no-reward", "ppo+ec", preset, 10_000_000, seed=0).r_network
         assert ants.comparator == comparator

@@ -251,15 +251,15 @@ def _keep_snapshots(
 
 
 def _random_actions(spec: WorldSpec, seed: int, env: Tensor, time: int | Tensor) -> Tensor:
-    """(N,) int64, or (N, *action_shape) float32 in [-1, 1), gently in every second of them.
+    """(N,) int64, or (N, *action_shape) float32 in [-1, 1).
 
-    A body that is moved at random with all its strength is seldom seen standing, one that is
-    moved gently hardly ever falls: an R-network has to know both.
+    A world may want every second environment, from the second on, to be played gently: a body
+    that is moved with all its strength often falls, and an R-network should see it standing.
     """
     stream = (*seed_words(seed), STREAM, time)
     if spec.num_actions:
         return random_below(spec.num_actions, *stream, env)
     entry = torch.arange(math.prod(spec.action_shape), device=env.device)
     unit = random_unit(*stream, env[:, None], entry)
-    bound = torch.where(env % 2 == 0, spec.gentle_bound, 1.0)
+    bound = torch.where(env % 2 == 1, spec.gentle_play, 1.0)
     return ((unit * 2 - 1) * bound[:, None]).reshape(len(env), *spec.action_shape)

@@ -52,7 +52,7 @@ class WorldSpec:
     num_actions: int  # discrete actions; 0 where actions are continuous
     action_shape: tuple[int, ...] = ()  # of one continuous action, each entry in [-1, 1]
     action_names: tuple[str, ...] = ()
-    gentle_bound: float = 1.0  # of continuous actions where random play is gentle
+    gentle_play: float = 1.0  # bound of random actions in every second environment
     episode_steps: int  # an episode is truncated after so many steps
     can_restore: bool = False  # state() / load_state() continue as if nothing had happened
     can_redraw: bool = False  # snapshot() / redraw(snapshot) give back any past view

@@ -70,7 +70,7 @@ class Corridor:
 
     def with_continuous_actions(self, shape: tuple[int, ...], gentle: float) -> "Corridor":
         self.spec = dataclasses.replace(
-            self.spec, num_actions=0, action_shape=shape, gentle_bound=gentle
+            self.spec, num_actions=0, action_shape=shape, gentle_play=gentle
         )
         return self
 

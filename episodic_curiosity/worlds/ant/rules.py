@@ -19,7 +19,6 @@ ORACLE_CELL = 5.0  # units, the side of a Grid-Oracle cell
 START = 100.0  # an episode starts at most this far from the floor's centre, in x and in y
 HEIGHT = 0.75  # of the torso at the start
 LOWEST, HIGHEST = 0.2, 1.0  # of the torso; beyond, an episode ends
-GENTLE = 0.3  # of the motors: random play that does not throw ants onto their backs
 NOISE = 0.1  # in all joints and velocities at the start
 FIRST_CIRCLE, NEXT_CIRCLE = 10.0, 0.5  # radii, around the start
 

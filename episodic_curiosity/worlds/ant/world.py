@@ -14,6 +14,7 @@ from torch import Tensor
 from episodic_curiosity.checks import (
     check_at_least,
     check_choice,
+    check_number,
     check_size,
     check_tensor,
     first_difference,
@@ -23,13 +24,7 @@ from episodic_curiosity.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
 from episodic_curiosity.worlds.ant import rules
 from episodic_curiosity.worlds.ant.body import NUM_MOTORS, NUM_POSITIONS, NUM_VELOCITIES, Ants
-from episodic_curiosity.worlds.ant.rules import (
-    EPISODE_STEPS,
-    GENTLE,
-    ORACLE_CELL,
-    TASKS,
-    Purpose,
-)
+from episodic_curiosity.worlds.ant.rules import EPISODE_STEPS, ORACLE_CELL, TASKS, Purpose
 from episodic_curiosity.worlds.ant.scene import Scene
 from episodic_curiosity.worlds.ant.view import HeadCamera
 
@@ -56,22 +51,27 @@ class AntWorld:
         view_size: tuple[int, int] | None = (120, 160),
         episode_steps: int = EPISODE_STEPS,
         stagger: bool = False,
+        gentle_play: float = 1.0,
         **unknown: object,
     ) -> None:
         """`view_size` is (height, width); None draws nothing, and the view is the observation.
 
-        `stagger` lets the first episodes begin at any point of their clock.
+        `stagger` lets the first episodes begin at any point of their clock. `gentle_play`
+        bounds the actions of every second ant's random play: 0.3 leaves it on its feet.
         """
         if unknown:
             raise ValueError(
-                f"ants have no option {min(unknown)!r}; there are view_size, episode_steps "
-                "and stagger"
+                f"ants have no option {min(unknown)!r}; there are view_size, episode_steps, "
+                "stagger and gentle_play"
             )
         if task not in TASKS:
             raise ValueError(f"there is no ant task {task!r}; choose one of {', '.join(TASKS)}")
         check_choice("split", split, SPLITS)
         check_at_least("num_envs", num_envs, 1)
         check_at_least("episode_steps", episode_steps, 1)
+        check_number("gentle_play", gentle_play, above=0.0)
+        if gentle_play > 1.0:
+            raise ValueError(f"gentle_play must be at most 1, a motor's all, got {gentle_play}")
         self._device = usable_device(device)
         self._pays = task == "escape-circle"
         self._stagger = stagger
@@ -98,7 +98,7 @@ class AntWorld:
             view_dtype=torch.float32 if view_size is None else torch.uint8,
             num_actions=0,
             action_shape=(NUM_MOTORS,),
-            gentle_bound=GENTLE,
+            gentle_play=gentle_play,
             episode_steps=episode_steps,
             can_restore=True,
             can_redraw=True,
