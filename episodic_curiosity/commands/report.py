@@ -26,6 +26,8 @@ def report(arguments: list[str]) -> None:
     options = tyro.cli(
         ReportOptions, args=arguments, prog="curiosity report", description=report.__doc__
     )
+    if options.out and options.out.suffix == ".md":
+        raise ValueError(f"--out is for a page, got {options.out}; use --markdown for that")
     page = options.out or (None if options.markdown else PAGE)
     from episodic_curiosity.saving import check_writable, write_atomically
 

@@ -217,6 +217,15 @@ def test_a_folder_is_no_file_to_write_to(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
+def test_a_page_is_no_markdown(tmp_path, capsys):
+    write(tmp_path / "results", "table1", "ppo", "sparse", 10.0)
+    with pytest.raises(SystemExit) as stopped:
+        main(["report", str(tmp_path / "results"), "--out", str(tmp_path / "x.md")])
+    assert stopped.value.code == 2
+    assert "--out is for a page" in capsys.readouterr().err
+    assert not (tmp_path / "x.md").exists()
+
+
 def test_what_is_no_file_is_not_replaced(tmp_path, capsys):
     write(tmp_path / "results", "table1", "ppo", "sparse", 10.0)
     pipe = tmp_path / "pipe"
