@@ -139,7 +139,7 @@ class AntConfig(WorldConfig):
 
     def options(self, split: Split) -> dict[str, Any]:
         """As for every world; without a view nothing is drawn, which few methods mind."""
-        return super().options(split) | {"view_size": self.view_size}
+        return super().options(split) | {"view_size": self.view_size, "final_frames": False}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,9 @@
 """Plays T steps of N environments at a time, with an agent and a bonus.
 
 On a GPU, and where the world allows it, a step (policy, world, bonus) is one replayed CUDA
-graph: nothing is waited for until the rollout is whole. Shapes: T steps, N environments,
-H value heads.
+graph: nothing is waited for until the rollout is whole. A world that the CPU steps stands
+between two graphs, one that acts and one that takes in what came of it. Shapes: T steps, N
+environments, H value heads.
 """
 
 from collections.abc import Mapping
@@ -55,7 +56,13 @@ class Collector:
         # What the last observations of episodes that the clock cut off can be had from.
         self._final_snapshot: Tensor | None = None  # (T, N, bytes), of worlds that give it
         self._final_rows: list[tuple[int, Tensor, Tensor]] = []  # t, rows, observations
+        # What the world is given, and what a graph finds of what the world gave.
+        self._action = torch.zeros_like(self._rollout.action[0])
+        self._held: Step | None = None
         self._play = Captured(self._step, graph_device(device, spec.can_capture))
+        self._around_world = graph_device(device, not spec.can_capture)
+        self._act = Captured(self._decide, self._around_world)
+        self._note = Captured(self._note_held, self._around_world)
 
     def reset(self, seed: int | None = None) -> None:
         """Begins new episodes everywhere; a seed begins another series of them."""
@@ -148,28 +155,53 @@ class Collector:
         if rollout.snapshot is not None:
             snapshot = cast(RedrawableWorld, self.world).snapshot()
             rollout.snapshot.index_copy_(0, slot, snapshot[None])
+        self._act()
+        step = self.world.step(self._action)
+        if self._bootstrap:
+            self._keep_final(step, time)
+        self._hold(step)
+        self._note()
+
+    def _decide(self) -> None:
+        """Writes down what is seen, and the action it leads to."""
+        rollout, slot = self._rollout, self._slot
         if rollout.view is not None and self._view is not None:
             rollout.view.index_copy_(0, slot, self._view[None])
         draw = random_bits(*self._seed, STREAM, self._clock, self._env)
         decision = self.agent.decide(self._observation, draw)
+        for name, tensor in decision._asdict().items():
+            getattr(rollout, name).index_copy_(0, slot, tensor[None])
         action = decision.action
         if not self.world.spec.num_actions:
             action = action.clamp(-1.0, 1.0)
-        step = self.world.step(action)
-        bonus = self.bonus.bonus(step, action)
-        self.tally.add(step, action, bonus)
-        kept = {
-            "action": decision.action,
-            "log_prob": decision.log_prob,
-            "value": decision.value,
-            "reward": step.reward,
-            "bonus": bonus,
-            "terminated": step.terminated,
-        }
+        if self._around_world is None:
+            self._action = action
+        else:
+            self._action.copy_(action)
+
+    def _hold(self, step: Step) -> None:
+        """Keeps a step for `_note_held`: for a graph of its own, always in the same tensors."""
+        if self._around_world is None:
+            self._held = step
+            return
+        now = step._replace(  # what an episode ended in is not always there
+            final_observation=None, final_view=None, final_position=None, final_snapshot=None
+        )
+        if self._held is None:
+            self._held = Step._make(None if field is None else field.clone() for field in now)
+        for held, field in zip(self._held, now, strict=True):
+            if held is not None and field is not None:
+                held.copy_(field)
+
+    def _note_held(self) -> None:
+        """Pays for the step that is held, and writes down what came of it."""
+        rollout, slot, step = self._rollout, self._slot, self._held
+        assert step is not None
+        bonus = self.bonus.bonus(step, self._action)
+        self.tally.add(step, self._action, bonus)
+        kept = {"reward": step.reward, "bonus": bonus, "terminated": step.terminated}
         for name, tensor in kept.items():
             getattr(rollout, name).index_copy_(0, slot, tensor[None])
-        if self._bootstrap:
-            self._keep_final(step, time)
         self._clock += 1
         slot += 1
         rollout.observation.index_copy_(0, slot, step.observation[None])

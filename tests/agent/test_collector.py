@@ -9,6 +9,7 @@ from episodic_curiosity.agent.collector import STREAM, Collector
 from episodic_curiosity.randomness import random_bits, seed_words
 from episodic_curiosity.rollout import Rollout
 from episodic_curiosity.worlds import Step
+from tests import fake_graphs
 from tests.agent.scripted import NUM_ACTIONS, ByPlace, Scripted, script
 
 NUM_STEPS, NUM_ENVS, NUM_VALUES = 5, 3, 2
@@ -102,6 +103,34 @@ def test_beside_a_loop_by_hand(final):
     taken = torch.cat([rollout.action for rollout in rollouts])
     assert torch.equal(torch.stack(world.actions), taken)
     assert len(taken.unique()) == NUM_ACTIONS
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+@pytest.mark.parametrize("needs_views", [False, True])
+def test_graphs_around_a_world_that_the_cpu_steps_change_nothing(
+    continuous, needs_views, monkeypatch
+):
+    def played() -> tuple[list[Rollout], dict[str, float]]:
+        world = Scripted(steps_of(), continuous=continuous, positions=False)
+        collector = collector_of(world, ByPlace(needs_views))
+        collector.reset()
+        return play(collector), collector.tally.take()
+
+    (wanted, tallied), asked = played(), []
+    fake_graphs.install(monkeypatch)
+    monkeypatch.setattr(
+        "episodic_curiosity.agent.collector.graph_device",
+        lambda device, can_capture: (
+            asked.append(can_capture) or (device if can_capture else None)
+        ),
+    )
+    found, found_tally = played()
+    assert asked == [False, True]  # of the whole step, and of what goes around the world
+    for rollout, other in zip(found, wanted, strict=True):
+        for name, tensor in other._asdict().items():
+            if tensor is not None:
+                assert torch.equal(getattr(rollout, name), tensor), name
+    assert found_tally == tallied
 
 
 def test_without_bootstrap_nothing_follows_a_time_out():

@@ -52,17 +52,19 @@ class AntWorld:
         episode_steps: int = EPISODE_STEPS,
         stagger: bool = False,
         gentle_play: float = 1.0,
+        final_frames: bool = True,
         **unknown: object,
     ) -> None:
         """`view_size` is (height, width); None draws nothing, and the view is the observation.
 
         `stagger` lets the first episodes begin at any point of their clock. `gentle_play`
-        bounds the actions of every second ant's random play: 0.3 leaves it on its feet.
+        bounds the actions of every second ant's random play: 0.3 leaves it on its feet. Without
+        `final_frames` the last view of an episode is left undrawn, and `final_view` is None.
         """
         if unknown:
             raise ValueError(
                 f"ants have no option {min(unknown)!r}; there are view_size, episode_steps, "
-                "stagger and gentle_play"
+                "stagger, gentle_play and final_frames"
             )
         if task not in TASKS:
             raise ValueError(f"there is no ant task {task!r}; choose one of {', '.join(TASKS)}")
@@ -74,7 +76,7 @@ class AntWorld:
             raise ValueError(f"gentle_play must be at most 1, a motor's all, got {gentle_play}")
         self._device = usable_device(device)
         self._pays = task == "escape-circle"
-        self._stagger = stagger
+        self._stagger, self._final_frames = stagger, final_frames
         self._split = SPLITS.index(split)
         self._ants = Ants(num_envs)
         self._episodes = rules.no_episodes(self._keys(num_envs, seed))
@@ -118,7 +120,7 @@ class AntWorld:
             self._episodes.clock.copy_(phase)
         self._begun = True
         no = torch.zeros(count, dtype=torch.bool)
-        return self._emit(torch.zeros(count), ~no, no, no.clone())
+        return self._emit(torch.zeros(count), ~no, no, no)
 
     def step(self, actions: Tensor) -> Step:
         """Acts once everywhere; the final_... fields are None while no episode ends.
@@ -138,17 +140,12 @@ class AntWorld:
         rows = ended.nonzero().squeeze(1)
         if not len(rows):
             return self._emit(reward, ended, terminated, truncated)
-        last = self._numbers()[rows].to(self._device)
+        last = self._numbers().to(self._device)  # all rows: fewer would have to be put in place
         self._begin(rows)
         step = self._emit(reward, ended, terminated, truncated)
-        rows = rows.to(self._device)
-        observation, view, position = (
-            field.new_zeros(self.spec.num_envs, *field.shape[1:]).index_copy_(0, rows, field)
-            for field in self._see(last)
-        )
-        return step._replace(
-            final_observation=observation, final_view=view, final_position=position
-        )
+        if self._final_frames:
+            step = step._replace(final_view=self._draw(last))
+        return step._replace(final_observation=_features(last), final_position=_place(last))
 
     def snapshot(self) -> Tensor:
         """The present views and observations as (N, 120) bytes."""
@@ -157,7 +154,7 @@ class AntWorld:
 
     def redraw(self, snapshots: Tensor) -> Tensor:
         """The views of any number of snapshots, exactly as they were drawn then."""
-        return self._see(self._unpacked(snapshots))[1]
+        return self._draw(self._unpacked(snapshots))
 
     def redraw_observation(self, snapshots: Tensor) -> Tensor:
         """The observations of any number of snapshots."""
@@ -251,29 +248,40 @@ class AntWorld:
             raise ValueError(f"snapshots of this world are (rows, {size}) of dtype uint8")
         return snapshots.to(self._device).contiguous().view(torch.float32)
 
-    def _see(self, numbers: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Observations, views and positions of (R, 30) numbers on the device."""
-        observation, position = _features(numbers), numbers[:, :3].contiguous()
+    def _draw(self, numbers: Tensor) -> Tensor:
+        """The views of (R, 30) numbers on the device."""
         if self._head is None:
-            return observation, observation, position
+            return _features(numbers)
         turn = numbers[:, 3:7].contiguous()
         floor = numbers[:, -1].contiguous().view(torch.int32)
-        return observation, self._head.draw(Scene(position, turn, floor)), position
+        return self._head.draw(Scene(_place(numbers), turn, floor))
 
     def _emit(
         self, reward: Tensor, first: Tensor, terminated: Tensor, truncated: Tensor
     ) -> Step:
-        observation, view, position = self._see(self._numbers().to(self._device))
+        # In one copy: a GPU is waited for at each.
+        events = torch.stack((reward, first, terminated, truncated), dim=1)  # (N, 4) float32
+        numbers, events = (
+            torch.cat((self._numbers(), events), dim=1)
+            .to(self._device)
+            .split((SNAPSHOT_NUMBERS, 4), dim=1)
+        )
+        observation = _features(numbers)
+        first, terminated, truncated = (events[:, 1:] > 0).unbind(dim=1)
         return Step(
             observation=observation,
-            view=view,
-            reward=reward.to(self._device),
-            first=first.to(self._device),
-            terminated=terminated.to(self._device),
-            truncated=truncated.to(self._device),
-            position=position,
+            view=observation if self._head is None else self._draw(numbers),
+            reward=events[:, 0].contiguous(),
+            first=first.contiguous(),
+            terminated=terminated.contiguous(),
+            truncated=truncated.contiguous(),
+            position=_place(numbers),
         )
 
 
 def _features(numbers: Tensor) -> Tensor:
     return numbers[:, 2 : 2 + NUM_FEATURES].contiguous()
+
+
+def _place(numbers: Tensor) -> Tensor:
+    return numbers[:, :3].contiguous()

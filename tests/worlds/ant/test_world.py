@@ -72,6 +72,24 @@ def test_an_ant_up_in_the_air_ends_its_episode_and_shows_where_it_was():
     assert 0.6 < step.observation[1, 0] < 0.9
 
 
+def test_final_views_are_drawn_unless_nobody_wants_them():
+    steps = []
+    for final_frames in (True, False):
+        world = make(final_frames=final_frames)
+        world.reset()
+        world._ants.positions[1, 2] = 1.2
+        steps.append(world.step(torch.zeros(3, 8)))
+    drawn, undrawn = steps
+    assert drawn.final_view is not None
+    assert drawn.final_view[1].float().std() > 0
+    assert not torch.equal(drawn.final_view[1], drawn.view[1])
+    assert torch.equal(drawn.final_view[0], drawn.view[0])  # it plays on
+    assert undrawn.final_view is None
+    for name, field in undrawn._asdict().items():
+        if field is not None:
+            assert torch.equal(field, getattr(drawn, name)), name
+
+
 def test_observations_are_the_standard_27_features():
     world = make()
     step = world.reset()
