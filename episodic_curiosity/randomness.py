@@ -5,6 +5,7 @@ replayed CUDA graph, and there is no generator whose state a checkpoint could fo
 """
 
 import operator
+from typing import overload
 
 import torch
 from torch import Tensor
@@ -12,6 +13,12 @@ from torch import Tensor
 MASK_32 = 0xFFFFFFFF
 
 
+@overload
+def mix(bits: Tensor) -> Tensor: ...
+@overload
+def mix(bits: int) -> int: ...
+@overload
+def mix(bits: Tensor | int) -> Tensor | int: ...
 def mix(bits: Tensor | int) -> Tensor | int:
     """Scrambles 32-bit integers held as int or int64 (an xor-shift-multiply hash)."""
     bits = ((bits ^ (bits >> 16)) * 0x7FEB352D) & MASK_32
@@ -27,8 +34,10 @@ def random_bits(*counters: Tensor | int) -> Tensor:
     # Numbers stay Python's until they meet a tensor: a dozen small operations less for each.
     bits: Tensor | int | None = None
     for counter in counters:
-        word = counter & MASK_32
-        bits = mix(word + 0x9E3779B9 & MASK_32) if bits is None else mix(bits ^ mix(word))
+        if bits is None:
+            bits = mix((counter & MASK_32) + 0x9E3779B9 & MASK_32)
+        else:
+            bits = mix(bits ^ mix(counter & MASK_32))
     assert isinstance(bits, Tensor), "random_bits needs at least one tensor"
     return bits
 
@@ -42,10 +51,20 @@ def seed_words(seed: int) -> tuple[int, int]:
 
 def random_below(limit: Tensor | int, *counters: Tensor | int) -> Tensor:
     """A random integer in [0, limit), for limits below 2**31."""
-    return (random_bits(*counters) * limit) >> 32
+    return bits_below(limit, random_bits(*counters))
 
 
 def random_unit(*counters: Tensor | int) -> Tensor:
     """A random float32 in [0, 1)."""
+    return bits_to_unit(random_bits(*counters))
+
+
+def bits_below(limit: Tensor | int, bits: Tensor) -> Tensor:
+    """Random bits as an integer in [0, limit)."""
+    return (bits * limit) >> 32
+
+
+def bits_to_unit(bits: Tensor) -> Tensor:
+    """Random bits as a float32 in [0, 1)."""
     # The top 24 bits are what a float32 can hold: rounding never reaches 1.
-    return (random_bits(*counters) >> 8).to(torch.float32) * 2.0**-24
+    return (bits >> 8).to(torch.float32) * 2.0**-24

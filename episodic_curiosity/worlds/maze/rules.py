@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from episodic_curiosity.randomness import random_below, random_bits, random_unit
+from episodic_curiosity.randomness import bits_below, bits_to_unit, mix, random_bits
 from episodic_curiosity.worlds.maze import body, objects
 from episodic_curiosity.worlds.maze.levels import Levels
 from episodic_curiosity.worlds.maze.scene import (
@@ -76,6 +76,7 @@ class Rules:
         self.can_fire, self.always = can_fire, always
         device = levels.cells.device
         self.configurations = objects.configurations(device)
+        self.mixed_purposes = mix(torch.arange(len(Purpose), device=device))
         self.worth = torch.tensor([WORTH.get(sprite, 0.0) for sprite in Sprite], device=device)
         self.touch_centre = torch.tensor(TOUCH_CENTRE, device=device)[:, None, None]
         self.touch_half = torch.tensor(TOUCH_HALF, device=device)[:, None, None]
@@ -112,13 +113,14 @@ class Rules:
         zero = torch.zeros_like(state.clock)
         never = torch.full_like(state.clock, NEVER)
         episode = state.episode + 1
-        draw = random_bits(state.key, episode)
-        level = random_below(self.levels.cells.shape[0], draw, Purpose.LEVEL)
-        wall_look = random_below(NUM_WALL_LOOKS, draw, Purpose.WALL_LOOK).to(torch.uint8)
-        floor_look = random_below(NUM_FLOOR_LOOKS, draw, Purpose.FLOOR_LOOK).to(torch.uint8)
+        own_bits = random_bits(state.key, episode)
+        draws = self._draws(own_bits)
+        level = bits_below(self.levels.cells.shape[0], draws[:, Purpose.LEVEL])
+        wall_look = bits_below(NUM_WALL_LOOKS, draws[:, Purpose.WALL_LOOK]).to(torch.uint8)
+        floor_look = bits_below(NUM_FLOOR_LOOKS, draws[:, Purpose.FLOOR_LOOK]).to(torch.uint8)
         goal, position = zero, state.position
         if self.task.rule == "goal":
-            goal = random_below(self.levels.num_goals[level], draw, Purpose.GOAL)
+            goal = bits_below(self.levels.num_goals[level], draws[:, Purpose.GOAL])
             cell = self.levels.goals[level, goal]
             sprite = torch.full_like(state.sprite, GOAL)
             sprite_position = body.centre_of(self.levels.ground, cell).T[:, None]
@@ -126,7 +128,7 @@ class Rules:
             sprite = self.levels.item_sprite[level]
             sprite_position = self.levels.item_position[level]
         else:
-            things = objects.scatter(random_bits(draw, Purpose.OBJECTS), self.configurations)
+            things = objects.scatter(draws[:, Purpose.OBJECTS], self.configurations)
             sprite, sprite_position, position = things.sprite, things.place, things.start
             wall_look, floor_look = things.wall_look, things.floor_look
         state = state._replace(
@@ -151,7 +153,15 @@ class Rules:
             mark_side=torch.zeros_like(state.mark_side),
             mark_time=torch.full_like(state.mark_time, -torch.inf),
         )
-        return self._spawn(state)
+        return self._spawn(state, own_bits)
+
+    def _draws(self, bits: Tensor) -> Tensor:
+        """random_bits(bits, purpose) of (N,) bits and each Purpose: (N, 8).
+
+        All at once, and most for nothing: a hash is a dozen operations, and a compiler would
+        have to go through them for every single one.
+        """
+        return mix(random_bits(bits)[:, None] ^ self.mixed_purposes)
 
     def play(
         self, state: MazeState, command: Tensor, fire: Tensor
@@ -186,7 +196,8 @@ class Rules:
         if task.rule == "goal":
             reward = touched[:, 0] * (WORTH[GOAL] * task.reward_scale)
             if self.happens(touched):
-                state = choose(touched[:, 0], self._spawn(state), state)
+                own_bits = random_bits(state.key, state.episode)
+                state = choose(touched[:, 0], self._spawn(state, own_bits), state)
         else:
             state, reward = self._take(state, touched)
             if task.rule == "keys":
@@ -204,34 +215,37 @@ class Rules:
         near = (offset.abs() <= self.touch_half).all(1).any(0)
         return near & (state.sprite != NONE)
 
-    def _spawn(self, state: MazeState) -> MazeState:
-        """Puts every body somewhere new; the level, its goal and what was shot at remain."""
-        draw = random_bits(state.key, state.episode, state.spawns)
+    def _spawn(self, state: MazeState, own_bits: Tensor) -> MazeState:
+        """Puts every body somewhere new; the level, its goal and what was shot at remain.
+
+        `own_bits` (N,) are the episode's own random ones.
+        """
+        draws = self._draws(mix(own_bits ^ mix(state.spawns)))
         position, open_doors = state.position, state.open_doors
         if self.task.rule != "objects":  # there, the body stands where no object does
-            cell, open_doors = self._spawn_cell(state, draw)
+            cell, open_doors = self._spawn_cell(state, draws[:, Purpose.SPAWN])
             position = body.centre_of(self.levels.ground, cell).T.contiguous()
         return state._replace(
             spawns=state.spawns + 1,
             spawned_at=state.clock,
             position=position,
             velocity=torch.zeros_like(position),
-            yaw=random_unit(draw, Purpose.YAW) * 360.0,
+            yaw=bits_to_unit(draws[:, Purpose.YAW]) * 360.0,
             open_doors=open_doors,
             ammo=torch.full_like(state.ammo, AMMO),
         )
 
-    def _spawn_cell(self, state: MazeState, draw: Tensor) -> tuple[Tensor, Tensor]:
-        """Where to start, (N,), and which doors are then open."""
+    def _spawn_cell(self, state: MazeState, bits: Tensor) -> tuple[Tensor, Tensor]:
+        """Where to start, (N,), by random bits (N,), and which doors are then open."""
         levels, level = self.levels, state.level
         if levels.starts.shape[1]:
-            start = random_below(levels.starts.shape[1], draw, Purpose.SPAWN)
+            start = bits_below(levels.starts.shape[1], bits)
             return levels.starts[level, start], levels.start_doors[level, start]
         spawns = levels.spawns[level]  # (N, S)
         fits = spawns >= 0
         if self.task.rule == "goal":
             fits = levels.far_enough[level, state.goal]
-        choice = random_below(fits.sum(1), draw, Purpose.SPAWN)
+        choice = bits_below(fits.sum(1), bits)
         index = (fits.cumsum(1) <= choice[:, None]).sum(1, keepdim=True)
         return spawns.gather(1, index).squeeze(1), state.open_doors
 

@@ -4,6 +4,7 @@ Shapes: N rows, B sprites, F fire marks.
 """
 
 import math
+from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -42,21 +43,29 @@ assert tuple(FIELDS) == Scene._fields
 
 def pack(scene: Scene) -> Tensor:
     """(N, bytes) uint8."""
-    columns = []
-    for name, field in scene._asdict().items():
-        stored = field.to(STORED.get(name, field.dtype)).reshape(len(field), -1)
-        columns.append(_to_bytes(stored))
-    return torch.cat(columns, dim=1)
+    columns = [_stored(name, field) for name, field in scene._asdict().items()]
+    runs = groupby(columns, key=lambda column: column.dtype)  # taken apart together
+    return torch.cat([_to_bytes(torch.cat(list(run), dim=1)) for _, run in runs], dim=1)
 
 
-def _to_bytes(field: Tensor) -> Tensor:
-    """(N, bytes) of an (N, ...) field, the lowest byte of a number first."""
+def _stored(name: str, field: Tensor) -> Tensor:
+    """An (N, ...) field as (N, ...) whole numbers of the size that it is stored in."""
+    if name in STORED:
+        field = field.to(STORED[name])
+    elif field.dtype == torch.float32:
+        field = field.contiguous().view(torch.int32)
+    return field.reshape(len(field), -1)
+
+
+def _to_bytes(numbers: Tensor) -> Tensor:
+    """(N, bytes) of (N, ...) whole numbers, the lowest byte of each first."""
+    if numbers.dtype == torch.uint8:
+        return numbers
     if not torch.compiler.is_compiling():
-        return field.clone(memory_format=CONTIGUOUS).view(torch.uint8)
+        return numbers.clone(memory_format=CONTIGUOUS).view(torch.uint8)
     # The compiler cannot view a number as several smaller ones; it can take it apart.
-    whole = field.view(torch.int32) if field.dtype == torch.float32 else field
-    shifts = torch.arange(0, 8 * field.dtype.itemsize, 8, device=field.device)
-    return ((whole[..., None] >> shifts) & 0xFF).to(torch.uint8).flatten(1)
+    shifts = torch.arange(0, 8 * numbers.dtype.itemsize, 8, device=numbers.device)
+    return ((numbers[..., None] >> shifts) & 0xFF).to(torch.uint8).flatten(1)
 
 
 def unpack(rows: Tensor, num_sprites: int) -> Scene:

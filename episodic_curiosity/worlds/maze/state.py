@@ -84,9 +84,10 @@ def blank_state(key: Tensor, num_sprites: int) -> MazeState:
 
 def choose(where: Tensor, new: MazeState, old: MazeState) -> MazeState:
     """The rows of `new` where the (N,) mask is true, of `old` elsewhere."""
+    masks = (where, where[:, None], where[:, None, None])  # by the dimensions of a field
     return MazeState(
         *(
-            b if a is b else torch.where(where.reshape(-1, *(1,) * (a.ndim - 1)), a, b)
+            b if a is b else torch.where(masks[a.ndim - 1], a, b)
             for a, b in zip(new, old, strict=True)
         )
     )

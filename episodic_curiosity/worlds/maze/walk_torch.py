@@ -28,7 +28,7 @@ class Camera(NamedTuple):
     up: Tensor
     floor_depth: Tensor
     floor_strip: Tensor  # int32, the strip of tile 0 and column 0 at each row's mip
-    mip_depth: tuple[float, ...]
+    mip_depth: Tensor  # (M,) from which depth on each smaller copy of a tile is shown
 
 
 class Rays(NamedTuple):
@@ -85,12 +85,11 @@ class Walls(NamedTuple):
 
 
 def make_camera(height: int, width: int, device: torch.device | str) -> Camera:
-    *tables, mip_depth = lens.make_camera(height, width)
-    across, upright, bearing, *rows = (torch.from_numpy(table).to(device) for table in tables)
+    tables = (torch.from_numpy(table).to(device) for table in lens.make_camera(height, width))
+    across, upright, bearing, *rows, mip_depth = tables
     up, floor_depth, mip = (row[:, None] for row in rows)
     floor_strip = to_strip(0, mip, torch.zeros_like(mip))
-    limits = tuple(mip_depth.tolist())
-    return Camera(across, upright, bearing, up, floor_depth, floor_strip, limits)
+    return Camera(across, upright, bearing, up, floor_depth, floor_strip, mip_depth)
 
 
 def cast_rays(theme: Theme, level_map: LevelMap, camera: Camera, scene: Scene) -> Rays:
@@ -278,10 +277,7 @@ def wrap_texel(units: Tensor) -> Tensor:
 def choose_mip(camera: Camera, depth: Tensor, extent: Tensor | float) -> Tensor:
     """Which copy of a tile that covers `extent` units suits this depth."""
     scaled = depth * (lens.TILE_UNITS / extent)
-    mip = torch.zeros_like(depth, dtype=torch.int32)
-    for limit in camera.mip_depth:
-        mip = mip + (scaled > limit).to(torch.int32)
-    return mip
+    return torch.bucketize(scaled, camera.mip_depth, out_int32=True)
 
 
 def to_strip(tile: Tensor | int, mip: Tensor, column: Tensor) -> Tensor:

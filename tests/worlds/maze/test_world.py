@@ -107,6 +107,21 @@ class TestLevels:
         assert torch.equal(a._levels.cells, b._levels.cells)
         assert not torch.equal(a.reset().position, b.reset().position)
 
+    def test_a_seed_means_the_same_episodes_in_every_version(self):
+        """Published results name a seed: what it draws may not change."""
+        own = world("sparse-doors", num_levels=12, seed=3, episode_steps=5)
+        own.reset()
+        for _ in range(5):  # to the end of the first episode
+            own.step(torch.zeros(4, dtype=torch.int64))
+        state = own.state()
+        assert state["level"].tolist() == [0, 2, 9, 4]
+        assert state["wall_look"].tolist() == [15, 0, 13, 17]
+        assert state["yaw"].long().tolist() == [52, 73, 52, 344]
+        assert state["open_doors"].tolist() == [1261500, 949670, 4933563, 131919356]
+        goals = world("sparse", num_levels=12, seed=3, episode_steps=5)
+        goals.reset()
+        assert goals.state()["goal"].tolist() == [21, 8, 18, 11]
+
     def test_a_level_of_ones_own(self):
         own = world(layout=CORRIDOR)
         step = own.reset()
