@@ -156,7 +156,7 @@ class SnapshotReplay(_Ring):
             spec.snapshot_bytes,
             redraw,
             spec.device,
-            can_capture=spec.can_capture,
+            can_capture=spec.can_capture_redraw,
         )
 
     def views(self, time: Tensor, env: Tensor) -> Tensor:

@@ -58,6 +58,7 @@ class WorldSpec:
     can_redraw: bool = False  # snapshot() / redraw(snapshot) give back any past view
     snapshot_bytes: int = 0  # of one environment's snapshot, where there are any
     can_capture: bool = False  # on a GPU, a CUDA graph can hold step(): nothing is waited for
+    can_capture_redraw: bool = False  # or redraw()
     has_position: bool = False
     oracle_cell: float = 0.0  # side of a Grid-Oracle cell, in units of `position`
 

@@ -85,7 +85,7 @@ class AntWorld:
         view_shape: tuple[int, ...] = (NUM_FEATURES,)
         if view_size is not None:
             view_size = check_size("view_size", view_size)
-            self._head = HeadCamera(view_size, num_envs, self._device)
+            self._head = HeadCamera(view_size, self._device)
             view_shape = (3, *view_size)
         self._pictures: dict[tuple[int, int], OpenGLCamera] = {}
         digest = hashlib.sha256(repr((task, split, episode_steps)).encode()).digest()
@@ -104,6 +104,7 @@ class AntWorld:
             episode_steps=episode_steps,
             can_restore=True,
             can_redraw=True,
+            can_capture_redraw=True,
             snapshot_bytes=4 * SNAPSHOT_NUMBERS,
             has_position=True,
             oracle_cell=ORACLE_CELL,

@@ -128,6 +128,7 @@ class MazeWorld:
             can_restore=True,
             can_redraw=True,
             can_capture=True,
+            can_capture_redraw=True,
             snapshot_bytes=snapshot.num_bytes(self._rules.num_sprites),
             has_position=True,
             oracle_cell=ORACLE_CELL,

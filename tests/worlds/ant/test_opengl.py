@@ -47,7 +47,7 @@ def test_views_are_what_opengl_draws_apart_from_the_legs(camera: OpenGLCamera):
         poses[:, 3:7].float(),
         torch.full((NUM_POSES,), floor, dtype=torch.int32),
     )
-    ours = HeadCamera(SIZE, NUM_POSES, torch.device("cpu")).draw(scene)
+    ours = HeadCamera(SIZE, torch.device("cpu")).draw(scene)
     difference = np.abs(ours.permute(0, 2, 3, 1).numpy().astype(int) - theirs)
     print(f"mean absolute difference {difference.mean():.2f} of 255 over {NUM_POSES} poses")
     assert theirs.std() > 40
@@ -59,7 +59,7 @@ def test_the_patch_of_tiles_follows_the_ant(camera: OpenGLCamera):
     pose = random_play(1)[0]
     pose[:2] = 0
     pose[3:7] = torch.tensor([1.0, 0.0, 0.0, 0.0])
-    ours = HeadCamera(SIZE, 1, torch.device("cpu"))
+    ours = HeadCamera(SIZE, torch.device("cpu"))
     floor = torch.tensor([9], dtype=torch.int32)
     for x, y in ((0.0, 0.0), (150.0, -90.0)):
         pose[0], pose[1] = x, y

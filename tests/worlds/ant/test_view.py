@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from episodic_curiosity.compiling import compile_varying
 from episodic_curiosity.worlds.ant import view, view_torch
 from episodic_curiosity.worlds.ant.scene import Scene, camera_axes, tile_texture
 from episodic_curiosity.worlds.ant.texels import SKY, make_texels
@@ -32,7 +33,7 @@ def level(x: float, y: float, height: float, yaw: float = 0.0, floor: int = 3) -
 
 
 def draw(scene: Scene, height: int = 61, width: int = 81) -> Tensor:
-    return HeadCamera((height, width), len(scene.floor), CPU).draw(scene)
+    return HeadCamera((height, width), CPU).draw(scene)
 
 
 def colour_at(x: float, y: float, floor: int) -> Tensor:
@@ -128,37 +129,29 @@ def test_numba_and_torch_draw_one_picture():
     assert differs.double().mean() < 1e-4
 
 
-def test_what_a_gpu_compiles_draws_the_same():
+def test_what_a_gpu_compiles_draws_the_same_and_once_for_any_number():
     # The tracer runs as on a GPU: one graph, no synchronisation; only the kernels are eager.
-    compiled = torch.compile(view_torch.render, backend="eager", fullgraph=True, dynamic=False)
-    fixed = (view_torch.make_lens(8, 9, CPU), make_texels(), scenes(3))
-    assert torch.equal(compiled(*fixed), view_torch.render(*fixed))
+    graphs = []
+
+    def backend(graph, _):
+        graphs.append(graph)
+        return graph.forward
+
+    compiled = compile_varying(view_torch.render, backend=backend, fixed=(view_torch.Lens,))
+    fixed = (view_torch.make_lens(8, 9, CPU), make_texels())
+    for count in (3, 7, 256):
+        scene = scenes(count)
+        assert torch.equal(compiled(*fixed, scene), view_torch.render(*fixed, scene))
+    assert len(graphs) == 1
 
 
 def test_without_numba_torch_draws(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(view, "find_spec", lambda _: None)
     with pytest.warns(UserWarning, match="Numba is missing"):
-        camera = HeadCamera((24, 32), 3, CPU)
+        camera = HeadCamera((24, 32), CPU)
     scene = scenes(5)
     lens = view_torch.make_lens(24, 32, CPU)
     assert torch.equal(camera.draw(scene), view_torch.render(lens, make_texels(), scene))
-
-
-@pytest.mark.parametrize("count", [1, 3, 4, 7])
-def test_pieces_as_a_gpu_draws_them_are_whole(count: int, monkeypatch: pytest.MonkeyPatch):
-    camera = HeadCamera((12, 16), 3, CPU)
-    scene = scenes(count)
-    expected = camera.draw(scene)
-    drawn = []
-
-    def render(lens, texels, part):
-        drawn.append(len(part.floor))
-        return view_torch.render(lens, texels, part)
-
-    monkeypatch.setattr(camera, "_render", render)
-    monkeypatch.setattr(camera, "_fixed_size", True)
-    assert torch.equal(camera.draw(scene), expected)
-    assert set(drawn) == {3}
 
 
 def test_snapshots_of_nonsense_stay_within_the_table():
