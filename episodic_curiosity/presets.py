@@ -47,7 +47,6 @@ class AntSizes:
     batch: Batch  # on the host, too, but they are a few numbers and no processes
     comparator: ComparatorName
     branches: Branches
-    k: int  # steps within which an R-network's pairs are near
     gentle_play: float  # of the motors, in every second ant's random play
 
 
@@ -98,7 +97,6 @@ PRESETS = {
             batch=Batch(256, 32, 1024),  # with 32,768 to an update they hardly walk
             comparator="mlp",  # the paper's
             branches="shared",
-            k=2,
             gentle_play=0.3,
         ),
         observation_size=(84, 84),
@@ -206,21 +204,8 @@ def _r_network(task: str, method: str, sizes: Preset, steps: int) -> RNetworkOpt
             play = RandomPlayConfig(steps=min(budget.steps, share), fit=sizes.fit)
         options = RNetworkOptions(random_play=play)
     options = options.with_architecture(sizes.architecture)
-    if family == "ant" and sizes.ants is not None:
-        options = _for_ants(options, sizes.ants)
+    if family == "ant" and (ants := sizes.ants) is not None:
+        options = dataclasses.replace(
+            options, comparator=ants.comparator, branches=ants.branches
+        )
     return options
-
-
-def _for_ants(options: RNetworkOptions, ants: AntSizes) -> RNetworkOptions:
-    play, online = options.random_play, options.online
-    return dataclasses.replace(
-        options,
-        comparator=ants.comparator,
-        branches=ants.branches,
-        random_play=play and dataclasses.replace(play, fit=_with_k(play.fit, ants.k)),
-        online=online and dataclasses.replace(online, fit=_with_k(online.fit, ants.k)),
-    )
-
-
-def _with_k(fit: FitConfig, k: int) -> FitConfig:
-    return dataclasses.replace(fit, pairs=dataclasses.replace(fit.pairs, k=k))
