@@ -97,7 +97,7 @@ PRESETS = {
             batch=Batch(256, 32, 1024),  # with 32,768 to an update they hardly walk
             comparator="mlp",  # the paper's
             branches="shared",
-            gentle_play=0.3,
+            gentle_play=1.0,
         ),
         observation_size=(84, 84),
         learning_rate_factor=4.0,  # for minibatches five times as large and a fifth as many
