@@ -47,7 +47,6 @@ class AntSizes:
     batch: Batch  # on the host, too, but they are a few numbers and no processes
     comparator: ComparatorName
     branches: Branches
-    gentle_play: float  # of the motors, in every second ant's random play
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +96,6 @@ PRESETS = {
             batch=Batch(256, 32, 1024),  # with 32,768 to an update they hardly walk
             comparator="mlp",  # the paper's
             branches="shared",
-            gentle_play=1.0,
         ),
         observation_size=(84, 84),
         learning_rate_factor=4.0,  # for minibatches five times as large and a fifth as many
@@ -185,8 +183,6 @@ def _world(task: str, sizes: Preset, num_envs: int, *, needs_view: bool) -> Worl
     world = dataclasses.replace(world, observation_size=observation_size, view_size=view_size)
     if isinstance(world, MazeConfig | DMLabConfig | ViZDoomConfig | AntConfig):
         world = dataclasses.replace(world, stagger=sizes.stagger)
-    if isinstance(world, AntConfig) and needs_view and sizes.ants is not None:
-        world = dataclasses.replace(world, gentle_play=sizes.ants.gentle_play)
     return world
 
 

@@ -4,6 +4,7 @@ The same ant as Ant-v2 to Ant-v5 of Gym and Gymnasium. Shapes: N ants, S numbers
 """
 
 import importlib
+import os
 from typing import Any
 
 import torch
@@ -82,13 +83,18 @@ def import_mujoco() -> Any:
     return importlib.import_module("mujoco")
 
 
+def _num_threads() -> int:
+    """As many as torch has, but not all of many cores: a step waits for the slowest thread."""
+    return min(torch.get_num_threads(), max(4, (os.cpu_count() or 1) * 3 // 4))
+
+
 class Ants:
     """N ants, stepped as one batch: the same alone, together and on any number of threads."""
 
     def __init__(self, num_ants: int) -> None:
         mujoco = import_mujoco()
         model = mujoco.MjModel.from_xml_string(describe_ant())
-        self._batch = mujoco.batch.Batch(model, num_ants, nthread=torch.get_num_threads())
+        self._batch = mujoco.batch.Batch(model, num_ants, nthread=_num_threads())
         # What MuJoCo steps, not copies: writing to them moves the ants.
         self.state = torch.from_numpy(self._batch.state)  # (N, S) float64, all of the below
         self.positions = torch.from_numpy(self._batch.bind("qpos"))  # (N, 15)

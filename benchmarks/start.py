@@ -1,0 +1,101 @@
+"""What the start of a run waits for, up to its second update; on a GPU mostly compilers.
+
+    python benchmarks/start.py [--method ppo] [--task maze/no-reward] [--device cuda]
+
+To see a first start, give it an empty cache: TORCHINDUCTOR_CACHE_DIR=$(mktemp -d). The last
+line says how fast the same process plays and learns once everything is compiled.
+"""
+
+import argparse
+import dataclasses
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+from torch._dynamo.utils import get_compilation_metrics
+
+from episodic_curiosity.bonus.episodic import EpisodicBonus
+from episodic_curiosity.compiling import warming_up
+from episodic_curiosity.presets import resolve
+from episodic_curiosity.train import Parts
+from episodic_curiosity.worlds import make_world
+
+STEPS = 20_000_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--method", default="ppo")
+    parser.add_argument("--task", default="maze/no-reward")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--rollouts", type=int, default=40, help="timed once all is compiled")
+    options = parser.parse_args()
+    device = torch.device(options.device)
+    run = resolve(options.task, options.method, "gpu", STEPS, seed=0)
+    if device.type == "cpu":  # as many as it can do in a while
+        world = dataclasses.replace(run.world, num_envs=16)
+        run = dataclasses.replace(
+            run, world=world, ppo=dataclasses.replace(run.ppo, num_minibatches=1)
+        )
+    lap = _Laps(device)
+    with TemporaryDirectory() as folder:
+        with warming_up(device):
+            world = make_world(
+                run.task,
+                num_envs=run.world.num_envs,
+                seed=0,
+                device=device,
+                **run.world.options("train"),
+            )
+            lap("the world's levels")
+            parts = Parts.make(run, world, Path(folder))
+            if isinstance(parts.curiosity, EpisodicBonus):
+                parts.r_network.fitted.fill_(True)
+        lap("networks, and the compiler's own start")
+        parts.collector.reset()
+        lap("the first frames")
+        for number, name in enumerate(("first", "second")):
+            rollout = parts.collector.collect()
+            lap(f"the {name} rollout")
+            parts.ppo.update(rollout, number)
+            lap(f"the {name} update")
+        print(f"{lap.last - lap.begin:7.1f} s in all\n")
+        for compiled in get_compilation_metrics():
+            seconds, count = compiled.entire_frame_compile_time_s, compiled.graph_op_count
+            print(f"{seconds or 0.0:7.1f} s of it for {compiled.co_name}, {count} operations")
+        collect = lap.timed(parts.collector.collect, options.rollouts)
+        learn = lap.timed(lambda: parts.ppo.update(rollout, 1), options.rollouts // 2)
+    print(
+        f"\nthen {collect * 1e3:.1f} ms for a rollout of {run.batch_size:,} steps and "
+        f"{learn * 1e3:.1f} ms for an update: {run.batch_size / (collect + learn):,.0f} steps/s"
+    )
+
+
+class _Laps:
+    """Prints how long it was since the last lap."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self.begin = self.last = self._now()
+
+    def __call__(self, what: str) -> None:
+        now = self._now()
+        print(f"{now - self.last:7.1f} s for {what}", flush=True)
+        self.last = now
+
+    def timed(self, work: Callable[[], object], count: int) -> float:
+        begin = self._now()
+        for _ in range(count):
+            work()
+        return (self._now() - begin) / max(1, count)
+
+    def _now(self) -> float:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+
+if __name__ == "__main__":
+    main()
