@@ -63,10 +63,15 @@ def mark_varying(tensors: Any, dim: int = 0) -> None:
             mark_varying(part, dim)
 
 
+def compiles(device: torch.device) -> bool:
+    """Whether functions are compiled for this device when they are first called."""
+    return device.type == "cuda"
+
+
 @contextmanager
 def warming_up(device: torch.device) -> Iterator[None]:
     """Loads meanwhile what the first steps on a GPU would wait for: cuDNN and a compiler."""
-    if device.type != "cuda":
+    if not compiles(device):
         yield
         return
     with ThreadPoolExecutor(1) as pool:

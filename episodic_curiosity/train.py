@@ -20,7 +20,7 @@ from episodic_curiosity.bonus.icm import ICMBonus
 from episodic_curiosity.bonus.normalised import NormalisedBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 from episodic_curiosity.bonus.state import copied
-from episodic_curiosity.compiling import warming_up
+from episodic_curiosity.compiling import compiles, warming_up
 from episodic_curiosity.config import Run
 from episodic_curiosity.diagnosis import Diagnosis
 from episodic_curiosity.interruption import StopRequest, stop_request
@@ -148,6 +148,11 @@ def _learn(
     run: Run, parts: Parts, record: Record, display: Progress | Silence, stop: StopRequest
 ) -> None:
     """Goes through the updates that are left; writes down how it goes and where it stands."""
+    if compiles(parts.agent.device):
+        display.note(
+            "what is used for the first time is compiled, which takes a minute or so where "
+            "torch has not kept it from an earlier run"
+        )
     number = _begin(run, parts, record, display)
     while number < run.num_updates:
         metrics = _update(parts, number, record)

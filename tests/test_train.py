@@ -243,6 +243,17 @@ def test_killed_right_after_its_last_checkpoint_a_run_lacks_nothing(tmp_path, mo
     assert weights[0] == weights[1]
 
 
+def test_a_person_is_told_of_compilers_where_there_are_any(tmp_path, capsys, monkeypatch):
+    train(tiny_run(num_updates=1), tmp_path / "cpu")
+    assert "compiled" not in capsys.readouterr().err
+    monkeypatch.setattr(
+        "episodic_curiosity.train.compiles", lambda device: device.type == "cpu"
+    )
+    train(tiny_run(num_updates=1), tmp_path / "gpu")
+    said = capsys.readouterr().err
+    assert said.index("is compiled, which takes a minute or so") < said.index(" steps/s")
+
+
 def test_a_person_is_told(tmp_path, capsys):
     run = tiny_run("ppo+ec")
     steps = run.steps
