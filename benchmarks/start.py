@@ -1,9 +1,10 @@
 """What the start of a run waits for, up to its second update; on a GPU mostly compilers.
 
-    python benchmarks/start.py [--method ppo] [--task maze/no-reward] [--device cuda]
+    python benchmarks/start.py [--method ppo] [--task maze/no-reward] [--rollouts 40]
 
 To see a first start, give it an empty cache: TORCHINDUCTOR_CACHE_DIR=$(mktemp -d). The last
-line says how fast the same process plays and learns once everything is compiled.
+line says how fast the same process plays and learns once everything is compiled. With
+--device cpu there are 16 environments.
 """
 
 import argparse
@@ -32,9 +33,14 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rollouts", type=int, default=40, help="timed once all is compiled")
     options = parser.parse_args()
+    if options.rollouts < 1:
+        parser.error(f"--rollouts must be at least 1, got {options.rollouts}")
     device = torch.device(options.device)
-    run = resolve(options.task, options.method, "gpu", STEPS, seed=0)
-    if device.type == "cpu":  # as many as it can do in a while
+    try:
+        run = resolve(options.task, options.method, "gpu", STEPS, seed=0)
+    except ValueError as error:
+        parser.error(str(error))
+    if device.type == "cpu":
         world = dataclasses.replace(run.world, num_envs=16)
         run = dataclasses.replace(
             run, world=world, ppo=dataclasses.replace(run.ppo, num_minibatches=1)
@@ -66,7 +72,7 @@ def main() -> None:
             seconds, count = compiled.entire_frame_compile_time_s, compiled.graph_op_count
             print(f"{seconds or 0.0:7.1f} s of it for {compiled.co_name}, {count} operations")
         collect = lap.timed(parts.collector.collect, options.rollouts)
-        learn = lap.timed(lambda: parts.ppo.update(rollout, 1), options.rollouts // 2)
+        learn = lap.timed(lambda: parts.ppo.update(rollout, 1), -(-options.rollouts // 2))
     print(
         f"\nthen {collect * 1e3:.1f} ms for a rollout of {run.batch_size:,} steps and "
         f"{learn * 1e3:.1f} ms for an update: {run.batch_size / (collect + learn):,.0f} steps/s"
@@ -89,7 +95,7 @@ class _Laps:
         begin = self._now()
         for _ in range(count):
             work()
-        return (self._now() - begin) / max(1, count)
+        return (self._now() - begin) / count
 
     def _now(self) -> float:
         if self._device.type == "cuda":

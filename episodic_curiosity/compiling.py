@@ -21,7 +21,7 @@ OPTIONS: dict[str, Any] = {"max_fusion_size": 1000, "assert_indirect_indexing": 
 def compile_varying(
     function: Callable[..., Any],
     *,
-    backend: str = "inductor",
+    backend: str | Callable[..., Any] = "inductor",
     fixed: tuple[type, ...] = (),
     differentiable: bool = False,
 ) -> Callable[..., Any]:

@@ -7,7 +7,6 @@ time and hardware, is kept apart.
 import dataclasses
 import hashlib
 import math
-import os
 import platform
 import shutil
 import statistics
@@ -24,6 +23,7 @@ from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.bonus.icm import ICMBonus
 from episodic_curiosity.cells import EPISODES, LEAST_EPISODES, Cell
 from episodic_curiosity.config import Run
+from episodic_curiosity.cores import num_cores
 from episodic_curiosity.evaluate import evaluate_run
 from episodic_curiosity.experiments import EXPERIMENTS
 from episodic_curiosity.methods import find_device
@@ -227,14 +227,7 @@ def _hardware(run: Run) -> dict[str, Any]:
     device = find_device(run)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
     versions = {"python": platform.python_version(), "torch": torch.__version__}
-    return {"hardware": name, "cores": _num_cores()} | versions
-
-
-def _num_cores() -> int:
-    """Those that this process may use where the system tells, all elsewhere."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return {"hardware": name, "cores": num_cores()} | versions
 
 
 def _processor() -> str:

@@ -48,6 +48,7 @@ def test_ants_have_the_paper_s_comparator_where_there_is_a_gpu_for_it():
     for method in ("ppo+ec", "ppo+eco"):
         ants = resolve("ant/no-reward", method, "gpu", 10_000_000, seed=0).r_network
         assert (ants.embedder, ants.comparator, ants.branches) == (None, "mlp", "shared")
+        assert (ants.random_play or ants.online).fit.pairs.k == 5
     for preset, comparator in (("cpu", "dot"), ("paper", "mlp")):
         ants = resolve("ant/no-reward", "ppo+ec", preset, 10_000_000, seed=0).r_network
         assert ants.comparator == comparator

@@ -190,6 +190,7 @@ class Collector:
         if self._held is None:
             self._held = Step._make(None if field is None else field.clone() for field in now)
         for held, field in zip(self._held, now, strict=True):
+            assert (held is None) == (field is None), "a world has to emit the same every time"
             if held is not None and field is not None:
                 held.copy_(field)
 

@@ -4,12 +4,12 @@ The same ant as Ant-v2 to Ant-v5 of Gym and Gymnasium. Shapes: N ants, S numbers
 """
 
 import importlib
-import os
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from episodic_curiosity.cores import num_cores
 from episodic_curiosity.worlds.ant.scene import CAMERA_TURN, FIELD_OF_VIEW
 
 NUM_POSITIONS, NUM_VELOCITIES, NUM_MOTORS = 15, 14, 8
@@ -85,7 +85,7 @@ def import_mujoco() -> Any:
 
 def _num_threads() -> int:
     """As many as torch has, but not all of many cores: a step waits for the slowest thread."""
-    return min(torch.get_num_threads(), max(4, (os.cpu_count() or 1) * 3 // 4))
+    return min(torch.get_num_threads(), max(4, num_cores() * 3 // 4))
 
 
 class Ants:

@@ -45,5 +45,5 @@ class HeadCamera:
 
 @cache
 def _compiled(_: tuple[int, int]) -> Callable[..., Tensor]:
-    """Once in a process for each size, for all worlds and numbers of frames."""
+    """Once in a process for each size, for all worlds and any number of frames but one."""
     return compile_varying(view_torch.render, fixed=(Lens,))

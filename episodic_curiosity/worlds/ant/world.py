@@ -17,6 +17,7 @@ from episodic_curiosity.checks import (
     check_number,
     check_size,
     check_tensor,
+    check_type,
     first_difference,
     usable_device,
 )
@@ -71,6 +72,8 @@ class AntWorld:
         check_choice("split", split, SPLITS)
         check_at_least("num_envs", num_envs, 1)
         check_at_least("episode_steps", episode_steps, 1)
+        check_type("stagger", stagger, bool)
+        check_type("final_frames", final_frames, bool)
         check_number("gentle_play", gentle_play, above=0.0)
         if gentle_play > 1.0:
             raise ValueError(f"gentle_play must be at most 1, a motor's all, got {gentle_play}")
@@ -141,11 +144,14 @@ class AntWorld:
         rows = ended.nonzero().squeeze(1)
         if not len(rows):
             return self._emit(reward, ended, terminated, truncated)
-        last = self._numbers().to(self._device)  # all rows: fewer would have to be put in place
+        last = self._numbers().to(self._device)
         self._begin(rows)
         step = self._emit(reward, ended, terminated, truncated)
         if self._final_frames:
-            step = step._replace(final_view=self._draw(last))
+            rows = rows.to(self._device)
+            view = self._draw(last[rows])
+            room = view.new_zeros(len(last), *view.shape[1:])
+            step = step._replace(final_view=room.index_copy_(0, rows, view))
         return step._replace(final_observation=_features(last), final_position=_place(last))
 
     def snapshot(self) -> Tensor:

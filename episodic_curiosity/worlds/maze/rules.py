@@ -156,7 +156,7 @@ class Rules:
         return self._spawn(state, own_bits)
 
     def _draws(self, bits: Tensor) -> Tensor:
-        """random_bits(bits, purpose) of (N,) bits and each Purpose: (N, 8).
+        """random_bits(bits, purpose) of (N,) bits and each Purpose, (N, len(Purpose)).
 
         All at once, and most for nothing: a hash is a dozen operations, and a compiler would
         have to go through them for every single one.

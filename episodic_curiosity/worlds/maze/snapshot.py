@@ -62,7 +62,7 @@ def _to_bytes(numbers: Tensor) -> Tensor:
     if numbers.dtype == torch.uint8:
         return numbers
     if not torch.compiler.is_compiling():
-        return numbers.clone(memory_format=CONTIGUOUS).view(torch.uint8)
+        return numbers.view(torch.uint8)
     # The compiler cannot view a number as several smaller ones; it can take it apart.
     shifts = torch.arange(0, 8 * numbers.dtype.itemsize, 8, device=numbers.device)
     return ((numbers[..., None] >> shifts) & 0xFF).to(torch.uint8).flatten(1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from episodic_curiosity.worlds.ant import body
 from episodic_curiosity.worlds.ant.body import Ants
 from episodic_curiosity.worlds.ant.rules import draw_start
 
@@ -95,3 +96,13 @@ def test_an_ant_that_cannot_be_followed_is_named_and_left_where_it_was(tmp_path,
     assert ants.step(torch.zeros(NUM_ANTS, 8)).tolist() == [False, True, False]
     assert torch.equal(ants.positions[1], before[1])
     assert not torch.equal(ants.positions[0], before[0])
+
+
+@pytest.mark.parametrize(
+    ("cores", "of_torch", "expected"),
+    [(16, 16, 12), (16, 7, 7), (5, 5, 4), (2, 2, 2), (2, 8, 4)],
+)
+def test_not_all_of_many_cores_step_ants(cores, of_torch, expected, monkeypatch):
+    monkeypatch.setattr(body, "num_cores", lambda: cores)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: of_torch)
+    assert body._num_threads() == expected
