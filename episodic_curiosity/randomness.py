@@ -37,9 +37,18 @@ def random_bits(*counters: Tensor | int) -> Tensor:
         if bits is None:
             bits = mix((counter & MASK_32) + 0x9E3779B9 & MASK_32)
         else:
-            bits = mix(bits ^ mix(counter & MASK_32))
+            bits = more_bits(bits, counter)
     assert isinstance(bits, Tensor), "random_bits needs at least one tensor"
     return bits
+
+
+@overload
+def more_bits(bits: Tensor, counter: Tensor | int) -> Tensor: ...
+@overload
+def more_bits(bits: Tensor | int, counter: Tensor | int) -> Tensor | int: ...
+def more_bits(bits: Tensor | int, counter: Tensor | int) -> Tensor | int:
+    """random_bits(*counters, counter), where the bits are random_bits(*counters)."""
+    return mix(bits ^ mix(counter & MASK_32))
 
 
 def seed_words(seed: int) -> tuple[int, int]:

@@ -148,11 +148,6 @@ def _learn(
     run: Run, parts: Parts, record: Record, display: Progress | Silence, stop: StopRequest
 ) -> None:
     """Goes through the updates that are left; writes down how it goes and where it stands."""
-    if compiles(parts.agent.device):
-        display.note(
-            "what is used for the first time is compiled, which takes a minute or so where "
-            "torch has not kept it from an earlier run"
-        )
     number = _begin(run, parts, record, display)
     while number < run.num_updates:
         metrics = _update(parts, number, record)
@@ -175,6 +170,11 @@ def _learn(
 
 def _begin(run: Run, parts: Parts, record: Record, display: Progress | Silence) -> int:
     """Brings everything to where the run stands; returns the number of updates behind it."""
+    if compiles(parts.agent.device):
+        display.note(
+            "what is used for the first time is compiled, which takes a minute or so where "
+            "torch has not kept it from an earlier run"
+        )
     state = record.resume()
     if state is not None:
         parts.load_state_dict(state)

@@ -167,6 +167,10 @@ def test_a_world_is_told_what_is_set_and_staggers_in_training_only():
     assert world.options("test") == options | {"stagger": False}
 
 
+def test_nobody_looks_at_an_ant_s_final_views():
+    assert AntConfig(num_envs=1).options("train")["final_frames"] is False
+
+
 def test_an_ant_refuses_a_size_of_what_its_policy_feels():
     pytest.importorskip("mujoco.batch")
     assert "observation_size" not in AntConfig(num_envs=1).options("train")

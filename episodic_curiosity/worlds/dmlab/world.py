@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.checks import check_at_least, check_choice, check_size, usable_device
+from episodic_curiosity.cores import num_cores
 from episodic_curiosity.worlds import SPLITS, Split, WorldSpec
 from episodic_curiosity.worlds.dmlab.area import AreaResize
 from episodic_curiosity.worlds.dmlab.build import check_installed, examine_build
@@ -209,7 +210,7 @@ def _writable(folder: Path) -> Path:
 
 def _patience(num_envs: int) -> float:
     """Seconds in which all environments can have their levels compiled on the cores here."""
-    rounds = math.ceil(num_envs / len(os.sched_getaffinity(0)))
+    rounds = math.ceil(num_envs / num_cores())
     return max(LEAST_TIMEOUT, COMPILING * rounds)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from episodic_curiosity.randomness import bits_below, bits_to_unit, mix, random_bits
+from episodic_curiosity.randomness import bits_below, bits_to_unit, mix, more_bits, random_bits
 from episodic_curiosity.worlds.maze import body, objects
 from episodic_curiosity.worlds.maze.levels import Levels
 from episodic_curiosity.worlds.maze.scene import (
@@ -159,7 +159,7 @@ class Rules:
         """random_bits(bits, purpose) of (N,) bits and each Purpose, (N, len(Purpose)).
 
         All at once, and most for nothing: a hash is a dozen operations, and a compiler would
-        have to go through them for every single one.
+        have to go through them for every single one. That is why purposes are mixed already.
         """
         return mix(random_bits(bits)[:, None] ^ self.mixed_purposes)
 
@@ -220,7 +220,7 @@ class Rules:
 
         `own_bits` (N,) are the episode's own random ones.
         """
-        draws = self._draws(mix(own_bits ^ mix(state.spawns)))
+        draws = self._draws(more_bits(own_bits, state.spawns))
         position, open_doors = state.position, state.open_doors
         if self.task.rule != "objects":  # there, the body stands where no object does
             cell, open_doors = self._spawn_cell(state, draws[:, Purpose.SPAWN])

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from episodic_curiosity.reachability.random_play import random_play
+from episodic_curiosity.reachability.replay import SnapshotReplay
 from episodic_curiosity.worlds import make_world
 from episodic_curiosity.worlds.ant.world import AntWorld
 
@@ -70,6 +71,12 @@ def test_an_ant_up_in_the_air_ends_its_episode_and_shows_where_it_was():
     assert step.final_position[1, :2].dist(before.position[1, :2]) < 0.5
     assert step.position[1, :2].dist(before.position[1, :2]) > 0.5
     assert 0.6 < step.observation[1, 0] < 0.9
+
+
+def test_a_graph_can_hold_what_redraws_ants_but_not_what_steps_them():
+    world = make()
+    assert not world.spec.can_capture
+    assert SnapshotReplay.for_world(world, num_steps=3).can_capture
 
 
 @pytest.mark.parametrize("option", ["final_frames", "stagger"])

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from episodic_curiosity.worlds.maze import effects, textures
+from episodic_curiosity.worlds.maze import effects, render_torch, textures, walk_torch
+from episodic_curiosity.worlds.maze.level_map import make_level_map
 from episodic_curiosity.worlds.maze.render import Renderer
 from episodic_curiosity.worlds.maze.scene import (
     NO_DOOR,
@@ -240,7 +241,7 @@ class TestShots:
         """Hits the east wall of the hall, seen from 100 units away."""
         age = torch.full((1, NUM_MARKS), torch.inf)
         age[0, : len(ages)] = torch.tensor(ages)
-        place = torch.tensor([1000.0, 150.0]).expand(1, NUM_MARKS, 2)
+        place = torch.tensor([1000.0, 150.0]).repeat(1, NUM_MARKS, 1)
         side = torch.full((1, NUM_MARKS), Side.WEST, dtype=torch.uint8)
         return scene(x=900.0, mark_age=age, mark_position=place, mark_side=side)
 
@@ -270,6 +271,19 @@ class TestShots:
         assert int(rows.max() - rows.min()) + 1 <= 0.8 * 16 + 1
         assert 0 < old.sum() < 0.5 * young.sum()
         assert (gone == 0).all()
+
+    def test_of_marks_that_overlap_the_newest_is_drawn_by_torch_as_by_numba(self) -> None:
+        pytest.importorskip("numba")
+        shots = self.shot(3.0, 9.0, 1.0, 11.0)
+        beside = torch.tensor([-5.0, 0.0, 4.0, 8.0])
+        shots.mark_position[0, :4, 1].copy_(150.0 + beside)
+        theme, level = Theme(), stage(HALL)
+        camera = walk_torch.make_camera(120, 160, "cpu")
+        level_map = make_level_map(theme, level)
+        by_torch = render_torch.render(theme, level_map, textures.textures(), camera, shots)
+        by_numba = look(level, shots)
+        assert ((by_numba - look(level, self.shot())).amax(-1) > 20).sum() > 50
+        assert (by_torch[0].permute(1, 2, 0).long() - by_numba).abs().max() <= 2
 
     @pytest.mark.parametrize("side", [Side.EAST, Side.NORTH, Side.SOUTH])
     def test_a_mark_shows_on_the_face_it_is_on_alone(self, side: Side) -> None:
