@@ -16,21 +16,36 @@ from episodic_curiosity.compiling import compile_varying
 from episodic_curiosity.worlds.maze import render_torch, walk_torch
 from episodic_curiosity.worlds.maze.camera import make_camera
 from episodic_curiosity.worlds.maze.level_map import make_level_map
-from episodic_curiosity.worlds.maze.render_torch import Parts
+from episodic_curiosity.worlds.maze.render_torch import Columns, Parts
 from episodic_curiosity.worlds.maze.scene import Scene, Stage, Theme
 from episodic_curiosity.worlds.maze.textures import Textures, textures
-from episodic_curiosity.worlds.maze.walk_torch import Camera
+from episodic_curiosity.worlds.maze.walk_torch import Camera, Rays, Walk
+
+MOST_PIECES, MOST_FILLED_UP = 16, 32
+
+
+# Sizes of pieces that pictures are drawn in, by what is compiled for them; see `_piece_for`.
+_PIECES: dict[Parts, list[int]] = {}
 
 
 class Renderer:
     """Pictures of one stage in one size: Numba on the CPU, torch.compile on a GPU.
 
-    On a GPU the first draw compiles, once in a process for all levels and numbers of frames.
+    On a GPU the first draw compiles, once in a process for all levels. There every draw is of
+    the same number of frames, which a compiler takes half as long for as for any number: more
+    are drawn in pieces, fewer are filled up.
     """
 
     def __init__(
-        self, theme: Theme, stage: Stage, height: int, width: int, device: torch.device | str
+        self,
+        theme: Theme,
+        stage: Stage,
+        height: int,
+        width: int,
+        device: torch.device | str,
+        num_frames: int = 64,
     ) -> None:
+        """`num_frames` are how many will mostly be drawn at once."""
         self.device = torch.device(device)
         self.shape = (3, height, width)
         stage = Stage(*(part.to(self.device) for part in stage))
@@ -48,6 +63,7 @@ class Renderer:
             level_map = self._fixed[1]
             shape = (*level_map.code.shape[1:], height, width)
             self._parts = compiled_parts(theme, level_map.has_slabs, shape)
+            self._piece = _piece_for(self._parts, num_frames)
 
     @torch.no_grad()
     def draw(
@@ -70,10 +86,37 @@ class Renderer:
             return out
         if rows is not None:
             scene = Scene(*(field[rows] for field in scene))
-        frames = render_torch.render(
-            *self._fixed, self._camera_tensors, scene, parts=self._parts
-        )
-        return frames if out is None else out.copy_(frames)
+        if self._parts is None or len(scene.level) == self._piece:
+            frames = self._draw_at_once(scene)
+            return frames if out is None else out.copy_(frames)
+        if out is None:
+            out = torch.empty(shape, dtype=torch.uint8, device=self.device)
+        return draw_in_pieces(self._draw_at_once, scene, self._piece, out)
+
+    def _draw_at_once(self, scene: Scene) -> Tensor:
+        return render_torch.render(*self._fixed, self._camera_tensors, scene, parts=self._parts)
+
+
+def draw_in_pieces(
+    draw: Callable[[Scene], Tensor], scene: Scene, piece: int, out: Tensor
+) -> Tensor:
+    """Draws any number of frames, `piece` at a time; the last piece is filled up."""
+    count = len(out)
+    for first in range(0, count, piece):
+        rows = torch.arange(first, first + piece, device=out.device).clamp(max=count - 1)
+        frames = draw(Scene(*(field[rows] for field in scene)))
+        out[first : first + piece] = frames[: count - first]
+    return out
+
+
+def _piece_for(parts: Parts, num_frames: int) -> int:
+    """A size that is compiled already, if it is not too far off, or else the wanted one."""
+    sizes = _PIECES.setdefault(parts, [])
+    for size in sizes:
+        if num_frames / MOST_PIECES <= size <= num_frames * MOST_FILLED_UP:
+            return size
+    sizes.append(num_frames)
+    return num_frames
 
 
 @cache
@@ -86,7 +129,8 @@ def compiled_parts(
     """The parts of a picture, compiled at their first calls: once for all worlds of a theme."""
 
     def compiled(part: Callable[..., Any]) -> Callable[..., Any]:
-        return compile_varying(part, backend=backend, fixed=(Theme, Textures, Camera))
+        fixed = (Theme, Textures, Camera, Scene, Rays, Walk, Columns)  # all but the levels
+        return compile_varying(part, backend=backend, fixed=fixed)
 
     return Parts(
         begin=compiled(render_torch.begin),

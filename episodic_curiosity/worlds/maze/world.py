@@ -101,13 +101,13 @@ class MazeWorld:
         on_cpu = self._device.type == "cpu"
         make = make_advance if on_cpu else compile_advance
         self._advance: Advance = make(self._rules)
+        self._height = torch.full(
+            (num_envs, 1), self._task.floor + ORIGIN_HEIGHT, device=self._device
+        )
         self._draw_observation = self._renderer(observation_size)
         self._draw_view = self._draw_observation
         if view_size != observation_size:
             self._draw_view = self._renderer(view_size)
-        self._height = torch.full(
-            (num_envs, 1), self._task.floor + ORIGIN_HEIGHT, device=self._device
-        )
         self._state = self._unborn(num_envs, seed)
         self._begun = False
         drawn = (self._task, layout, self._levels.num_levels, level_seed, split)
@@ -262,7 +262,8 @@ class MazeWorld:
 
     def _renderer(self, size: tuple[int, int]) -> Renderer:
         height, width = size
-        return Renderer(self._task.theme, self._levels.stage, height, width, self._device)
+        stage, num_frames = self._levels.stage, len(self._height)
+        return Renderer(self._task.theme, stage, height, width, self._device, num_frames)
 
     def _on_floor(self, position: Tensor) -> Tensor:
         """Which of (N, 2) positions are on some floor of their row's level: (N,) bool."""

@@ -8,6 +8,7 @@ from torch._dynamo.utils import counters
 from episodic_curiosity.worlds.maze import render, render_torch, walk_torch
 from episodic_curiosity.worlds.maze.level_map import make_level_map
 from episodic_curiosity.worlds.maze.render import Renderer
+from episodic_curiosity.worlds.maze.scene import Scene
 from episodic_curiosity.worlds.maze.textures import textures
 from tests.worlds.maze.scenes import KINDS, Scenes, random_scenes
 
@@ -50,8 +51,8 @@ def test_without_billboards_and_shots() -> None:
 def test_what_a_gpu_compiles_draws_the_same_and_compiles_once(kind: str) -> None:
     # The tracer runs as on a GPU: one graph, no synchronisation; only the kernels are eager.
     seen = {}
-    for count in (2, 5, 3):  # frames, and levels with them
-        scenes = random_scenes(kind, count, num_levels=10 + count)
+    for num_levels in (12, 15, 13):
+        scenes = random_scenes(kind, 3, num_levels=num_levels)
         level_map = make_level_map(scenes.theme, scenes.stage)
         parts = render.compiled_parts(
             scenes.theme, level_map.has_slabs, (8, 9), backend="eager"
@@ -61,8 +62,36 @@ def test_what_a_gpu_compiles_draws_the_same_and_compiles_once(kind: str) -> None
             scenes.theme, level_map, textures(), camera, scenes.scene, parts=parts
         )
         assert torch.equal(drawn, draw_with_torch(scenes, 8, 9))
-        seen[count] = counters["stats"]["unique_graphs"]
-    assert seen[2] == seen[5] == seen[3]
+        seen[num_levels] = counters["stats"]["unique_graphs"]
+    assert seen[12] == seen[15] == seen[13]
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 7])
+def test_pieces_as_a_gpu_draws_them_are_whole(count: int) -> None:
+    scenes = random_scenes("sparse", count)
+    whole = draw_with_torch(scenes, 8, 9)
+    drawn = []
+
+    def draw(scene: Scene) -> Tensor:
+        drawn.append(len(scene.level))
+        return draw_with_torch(scenes._replace(scene=scene), 8, 9)
+
+    assert torch.equal(render.draw_in_pieces(draw, scenes.scene, 3, whole.clone()), whole)
+    assert set(drawn) == {3}
+
+
+def test_a_size_that_is_compiled_already_is_taken_where_it_will_do() -> None:
+    parts = render_torch.Parts(*[lambda: None] * 4, paces=6)
+    asked = [1024, 512, 50, 8192, 16, 400, 20_000]
+    assert [render._piece_for(parts, count) for count in asked] == [
+        1024,
+        1024,
+        1024,
+        1024,
+        16,
+        1024,
+        20_000,
+    ]
 
 
 def test_without_numba_the_torch_renderer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
