@@ -23,30 +23,27 @@ class Final(NamedTuple):
     position: Tensor  # (N, 2) float32
 
 
-Advance = Callable[[MazeState, Tensor, Tensor], tuple[Outcome, Final | None]]
+Advance = Callable[[MazeState, Tensor], tuple[Outcome, Final | None]]  # by (N,) actions
 
 
 def make_advance(rules: Rules) -> Advance:
     """The step of a CPU: `Final` is None where no episode ended."""
 
-    def advance(
-        state: MazeState, command: Tensor, fire: Tensor
-    ) -> tuple[Outcome, Final | None]:
-        return _advance(rules, state, command, fire)
+    def advance(state: MazeState, actions: Tensor) -> tuple[Outcome, Final | None]:
+        return _advance(rules, state, actions)
 
     return advance
 
 
 def compile_advance(rules: Rules, backend: str = "inductor") -> Advance:
     """The step of a GPU, compiled at its first call: once for all worlds of a task."""
-    compiled = _compiled(rules.task, rules.can_fire, backend)
+    compiled = _compiled(rules.task, backend)
     for tensor in (*rules.levels, *rules.levels.stage, rules.levels.ground.corners):
         if isinstance(tensor, Tensor):
             mark_varying(tensor)  # (L, ...)
 
-    def advance(state: MazeState, command: Tensor, fire: Tensor) -> tuple[Outcome, Final]:
-        mark_varying(command, dim=1)
-        reward, terminated, truncated, packed, position = compiled(rules, state, command, fire)
+    def advance(state: MazeState, actions: Tensor) -> tuple[Outcome, Final]:
+        reward, terminated, truncated, packed, position = compiled(rules, state, actions)
         return Outcome(reward, terminated, truncated), Final(packed, position)
 
     return advance
@@ -55,7 +52,6 @@ def compile_advance(rules: Rules, backend: str = "inductor") -> Advance:
 @cache
 def _compiled(
     task: MazeTask,  # noqa: ARG001 - each its own
-    can_fire: bool,  # noqa: ARG001 - here too
     backend: str,
 ) -> Callable[..., Any]:
     return compile_varying(_plain_advance, backend=backend)
@@ -68,9 +64,8 @@ def keep(state: MazeState, new: MazeState) -> None:
             held.copy_(field)
 
 
-def _advance(
-    rules: Rules, state: MazeState, command: Tensor, fire: Tensor
-) -> tuple[Outcome, Final | None]:
+def _advance(rules: Rules, state: MazeState, actions: Tensor) -> tuple[Outcome, Final | None]:
+    command, fire = rules.commands[:, actions], rules.fires[actions]
     outcome, last, following = rules.turn(state, command, fire)
     final = None
     if last is not following:
@@ -80,10 +75,8 @@ def _advance(
     return outcome, final
 
 
-def _plain_advance(
-    rules: Rules, state: MazeState, command: Tensor, fire: Tensor
-) -> tuple[Tensor, ...]:
+def _plain_advance(rules: Rules, state: MazeState, actions: Tensor) -> tuple[Tensor, ...]:
     """A plain tuple, for torch.compile does not always hand named ones back whole."""
-    outcome, final = _advance(rules, state, command, fire)
+    outcome, final = _advance(rules, state, actions)
     assert final is not None
     return (*outcome, *final)

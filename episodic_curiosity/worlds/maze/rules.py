@@ -1,8 +1,8 @@
 """What happens in a step of N mazes: bodies move, things are touched, shots are fired.
 
-Shapes: N environments, L levels, B things to touch, F fire marks, T frames of a step.
-Everything is a function from one MazeState to the next, with fixed shapes. Randomness is a
-hash of (environment, episode, spawn, purpose), so no environment depends on its neighbours.
+Shapes: N environments, L levels, A actions, B things to touch, F fire marks, T frames of a
+step. Everything is a function from one MazeState to the next, with fixed shapes. Randomness is
+a hash of (environment, episode, spawn, purpose), so no environment depends on its neighbours.
 """
 
 from enum import IntEnum
@@ -23,7 +23,7 @@ from episodic_curiosity.worlds.maze.scene import (
 )
 from episodic_curiosity.worlds.maze.shots import FAR, Doors, first_hit
 from episodic_curiosity.worlds.maze.state import NEVER, NO_KEY, MazeState, choose
-from episodic_curiosity.worlds.maze.tasks import MazeTask
+from episodic_curiosity.worlds.maze.tasks import COMMANDS, MazeTask
 
 # As plain numbers: torch.compile takes a tensor and an enum for unequal, whatever they hold.
 NONE, GOAL, LOLLY = int(Sprite.NONE), int(Sprite.GOAL), int(Sprite.LOLLY)
@@ -70,11 +70,16 @@ class Outcome(NamedTuple):
 class Rules:
     """One task on one pool of levels."""
 
-    def __init__(self, task: MazeTask, levels: Levels, *, can_fire: bool, always: bool) -> None:
+    def __init__(self, task: MazeTask, levels: Levels, *, always: bool) -> None:
         """`always`: do what few rows need in every step, because asking waits for the GPU."""
-        self.task, self.levels = task, levels
-        self.can_fire, self.always = can_fire, always
+        self.task, self.levels, self.always = task, levels, always
         device = levels.cells.device
+        commands = [COMMANDS[name] for name in task.action_names]
+        self.commands = torch.tensor(
+            [[c.forward, c.right, c.turn] for c in commands], device=device
+        ).T.contiguous()  # (3, A)
+        self.fires = torch.tensor([c.fire for c in commands], device=device)
+        self.can_fire = any(c.fire for c in commands)
         self.configurations = objects.configurations(device)
         self.mixed_purposes = mix(torch.arange(len(Purpose), device=device))
         self.worth = torch.tensor([WORTH.get(sprite, 0.0) for sprite in Sprite], device=device)

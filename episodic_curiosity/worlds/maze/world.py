@@ -1,6 +1,6 @@
 """MazeWorld: N mazes behind the World protocol.
 
-Shapes: N environments, A actions.
+Shapes: N environments.
 """
 
 import hashlib
@@ -33,12 +33,7 @@ from episodic_curiosity.worlds.maze.render import Renderer
 from episodic_curiosity.worlds.maze.rules import Outcome, Purpose, Rules
 from episodic_curiosity.worlds.maze.scene import Cell, Scene
 from episodic_curiosity.worlds.maze.state import MazeState, blank_state, scene_of
-from episodic_curiosity.worlds.maze.tasks import (
-    COMMANDS,
-    ORACLE_CELL,
-    change_task,
-    find_task,
-)
+from episodic_curiosity.worlds.maze.tasks import ORACLE_CELL, change_task, find_task
 
 LAYOUT_DECIDES = {"maze_size", "rooms", "room_size"}
 ORIGIN_HEIGHT = 24.125  # of a body's origin above the floor
@@ -82,23 +77,12 @@ class MazeWorld:
         self._task = change_task(find_task(task), changes)
         self._device = usable_device(device)
         self._stagger, self._final_frames = stagger, final_frames
-        names = self._task.action_names
-        commands = [COMMANDS[name] for name in names]
-        self._commands = torch.tensor(
-            [[c.forward, c.right, c.turn] for c in commands], device=self._device
-        ).T.contiguous()  # (3, A)
-        self._fires = torch.tensor([c.fire for c in commands], device=self._device)
+        on_cpu = self._device.type == "cpu"
         pool = find_pool(
             self._task, layout=layout, num_levels=num_levels, level_seed=level_seed, split=split
         )
         self._levels = make_levels(self._task, pool, self._device)
-        self._rules = Rules(
-            self._task,
-            self._levels,
-            can_fire=any(command.fire for command in commands),
-            always=self._device.type != "cpu",
-        )
-        on_cpu = self._device.type == "cpu"
+        self._rules = Rules(self._task, self._levels, always=not on_cpu)
         make = make_advance if on_cpu else compile_advance
         self._advance: Advance = make(self._rules)
         self._height = torch.full(
@@ -122,8 +106,8 @@ class MazeWorld:
             observation_dtype=torch.uint8,
             view_shape=(3, *view_size),
             view_dtype=torch.uint8,
-            num_actions=len(names),
-            action_names=names,
+            num_actions=len(self._task.action_names),
+            action_names=self._task.action_names,
             episode_steps=self._task.episode_steps,
             can_restore=True,
             can_redraw=True,
@@ -151,9 +135,7 @@ class MazeWorld:
         """Acts once everywhere; the final_... fields are None while no episode ends."""
         self._check_begun()
         actions = self._checked(actions)
-        outcome, final = self._advance(
-            self._state, self._commands[:, actions], self._fires[actions]
-        )
+        outcome, final = self._advance(self._state, actions)
         ended = outcome.terminated | outcome.truncated
         step = self._emit(outcome, ended)
         if final is None:
@@ -289,7 +271,7 @@ class MazeWorld:
                 )
             return actions
         self._out_of_range |= outside.any()
-        return actions.clamp(0, count - 1)
+        return actions.long().clamp(0, count - 1)
 
     def _unpack(self, snapshots: Tensor) -> Scene:
         return snapshot.unpack(snapshots, self._state.sprite.shape[1])

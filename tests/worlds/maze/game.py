@@ -21,7 +21,7 @@ class Game:
 
     def __init__(self, task: MazeTask, pool: LevelPool, num_envs: int = 1) -> None:
         self.levels = make_levels(task, pool, CPU)
-        self.rules = Rules(task, self.levels, can_fire=True, always=False)
+        self.rules = Rules(task, self.levels, always=False)
         blank = blank_state(torch.arange(num_envs) + 12345, self.rules.num_sprites)
         self.state = self.rules.new_episode(blank)
 

@@ -345,13 +345,13 @@ def test_a_step_is_one_graph_without_waiting(task):
     """What a CUDA graph needs, seen on a CPU: nothing in a step asks for a tensor's value."""
     pool = find_pool(TASKS[task], layout=None, num_levels=4, level_seed=0, split="train")
     game = Game(TASKS[task], pool, num_envs=3)
-    always = Rules(TASKS[task], game.levels, can_fire=True, always=True)
-    command, fire = torch.tensor([[1.0, 0, 0]] * 3).T.contiguous(), torch.ones(3).bool()
+    always = Rules(TASKS[task], game.levels, always=True)
+    actions = torch.tensor([0, 8, 8])  # forward, fire, fire
     for clocks in ([898, 899, 1799], [5, 6, 7]):
         state = game.state._replace(clock=torch.tensor(clocks))
         states = [MazeState(*(field.clone() for field in state)) for _ in range(2)]
         results = [
-            advance(own, command, fire)
+            advance(own, actions)
             for advance, own in zip(
                 (compile_advance(always, backend="eager"), make_advance(game.rules)),
                 states,
