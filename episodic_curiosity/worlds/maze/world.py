@@ -20,7 +20,7 @@ from episodic_curiosity.checks import (
 )
 from episodic_curiosity.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
-from episodic_curiosity.worlds.maze import snapshot
+from episodic_curiosity.worlds.maze import ahead, snapshot
 from episodic_curiosity.worlds.maze.advance import (
     Advance,
     compile_advance,
@@ -78,6 +78,11 @@ class MazeWorld:
         self._device = usable_device(device)
         self._stagger, self._final_frames = stagger, final_frames
         on_cpu = self._device.type == "cpu"
+        self._helper: ahead.Helper | None = None
+        if not on_cpu and layout is None:
+            self._helper = ahead.begin(
+                task, changes, num_envs=num_envs, num_levels=num_levels, device=self._device
+            )
         pool = find_pool(
             self._task, layout=layout, num_levels=num_levels, level_seed=level_seed, split=split
         )
@@ -135,6 +140,8 @@ class MazeWorld:
         """Acts once everywhere; the final_... fields are None while no episode ends."""
         self._check_begun()
         actions = self._checked(actions)
+        if self._helper is not None:
+            self._helper.wait()
         outcome, final = self._advance(self._state, actions)
         ended = outcome.terminated | outcome.truncated
         step = self._emit(outcome, ended)

@@ -2,7 +2,9 @@
 
 import pytest
 import torch
+from torch._dynamo.utils import counters
 
+from episodic_curiosity.worlds.maze import ahead
 from episodic_curiosity.worlds.maze.world import MazeWorld
 
 pytestmark = [
@@ -89,3 +91,14 @@ def test_a_captured_step_waits_for_nothing_and_is_the_eager_one():
         torch.cuda.set_sync_debug_mode("default")
     for field, wanted in zip(step, expected, strict=True):
         assert (field is None and wanted is None) or torch.equal(field, wanted)
+
+
+def test_a_first_start_finds_its_rules_compiled_by_another_process(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(ahead, "num_cores", lambda: ahead.ENOUGH_CORES)
+    first = MazeWorld("sparse", num_envs=NUM_ENVS, seed=0, device="cuda", maze_size=(9, 9))
+    first.reset()
+    hits = counters["aot_autograd"]["autograd_cache_hit"]
+    first.step(torch.zeros(NUM_ENVS, dtype=torch.int64, device="cuda"))
+    assert counters["aot_autograd"]["autograd_cache_hit"] == hits + 1
+    assert list(tmp_path.glob("episodic-curiosity-*"))
