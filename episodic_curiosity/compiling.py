@@ -24,13 +24,14 @@ def compile_varying(
     backend: str | Callable[..., Any] = "inductor",
     fixed: tuple[type, ...] = (),
     differentiable: bool = False,
+    tuned: bool = True,
 ) -> Callable[..., Any]:
     """Compiles a function whose tensors may have any length in their first dimension.
 
     That goes for tensors in (nested) tuples and lists too, but not for arguments of the `fixed`
     types. What it returns may be plain tuples where the function makes named ones. Unless it is
     `differentiable` it runs without gradients, whoever calls: otherwise it would be compiled
-    twice.
+    twice. Where little time is spent, several ways to run a kernel need not be `tuned`.
     """
     # torch.compile counts recompilations per code object, and a process may play many tasks.
     own = FunctionType(
@@ -39,7 +40,9 @@ def compile_varying(
         argdefs=function.__defaults__,
         closure=function.__closure__,
     )
-    options = OPTIONS if backend == "inductor" else None
+    options = None
+    if backend == "inductor":
+        options = OPTIONS if tuned else OPTIONS | {"triton.autotune_pointwise": False}
     compiled = torch.compile(
         own, backend=backend, fullgraph=True, dynamic=False, options=options
     )
@@ -61,6 +64,19 @@ def mark_varying(tensors: Any, dim: int = 0) -> None:
     elif isinstance(tensors, tuple | list):
         for part in tensors:
             mark_varying(part, dim)
+
+
+def compiled_size(sizes: list[int], wanted: int, *, smallest: float, largest: float) -> int:
+    """One of the sizes that are compiled already, if it is within bounds, or the wanted one.
+
+    A size that is fixed takes a compiler half as long as one that varies, but every other one
+    as long again: it is better to fill up rows, or to work in pieces. What is new is added.
+    """
+    for size in sizes:
+        if smallest <= size <= largest:
+            return size
+    sizes.append(wanted)
+    return wanted
 
 
 def compiles(device: torch.device) -> bool:

@@ -6,7 +6,7 @@ from torch import nn
 from torch._dynamo.utils import counters
 
 from episodic_curiosity import compiling
-from episodic_curiosity.compiling import compile_varying
+from episodic_curiosity.compiling import compile_varying, compiled_size
 
 
 def num_graphs():
@@ -42,6 +42,15 @@ def test_whoever_calls_it_is_compiled_once_and_without_gradients():
     with torch.no_grad():
         compiled(rows, extra, 2.0)
     assert num_graphs() == before + 1
+
+
+def test_a_size_that_is_compiled_already_is_taken_where_it_will_do():
+    sizes, asked = [], [1024, 512, 50, 8192, 16, 400, 20_000]
+    given = [
+        compiled_size(sizes, size, smallest=size / 16, largest=size * 32) for size in asked
+    ]
+    assert given == [1024, 1024, 1024, 1024, 16, 1024, 20_000]
+    assert sizes == [1024, 16, 20_000]
 
 
 @pytest.fixture

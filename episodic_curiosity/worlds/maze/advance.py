@@ -7,13 +7,16 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
-from episodic_curiosity.compiling import compile_varying, mark_varying
+from episodic_curiosity.compiling import compile_varying, compiled_size, mark_varying
 from episodic_curiosity.worlds.maze import snapshot
 from episodic_curiosity.worlds.maze.rules import Outcome, Rules
 from episodic_curiosity.worlds.maze.state import MazeState, scene_of
 from episodic_curiosity.worlds.maze.tasks import MazeTask
+
+MOST_FILLED_UP = 32
 
 
 class Final(NamedTuple):
@@ -35,9 +38,13 @@ def make_advance(rules: Rules) -> Advance:
     return advance
 
 
-def compile_advance(rules: Rules, backend: str = "inductor") -> Advance:
-    """The step of a GPU, compiled at its first call: once for all worlds of a task."""
-    compiled = _compiled(rules.task, backend)
+def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> Advance:
+    """The step of a GPU, compiled at its first call: once for all worlds of a task.
+
+    It is compiled for one number of rows; a world that has fewer fills them up.
+    """
+    compiled, sizes = _compiled(rules.task, backend)
+    size = compiled_size(sizes, num_envs, smallest=num_envs, largest=num_envs * MOST_FILLED_UP)
     for tensor in (*rules.levels, *rules.levels.stage, rules.levels.ground.corners):
         if isinstance(tensor, Tensor):
             mark_varying(tensor)  # (L, ...)
@@ -46,15 +53,32 @@ def compile_advance(rules: Rules, backend: str = "inductor") -> Advance:
         reward, terminated, truncated, packed, position = compiled(rules, state, actions)
         return Outcome(reward, terminated, truncated), Final(packed, position)
 
-    return advance
+    if size == num_envs:
+        return advance
+
+    def advance_filled_up(state: MazeState, actions: Tensor) -> tuple[Outcome, Final]:
+        rows = torch.arange(size, device=actions.device).clamp(max=num_envs - 1)
+        filled = MazeState(*(field[rows] for field in state))
+        outcome, final = advance(filled, actions[rows])
+        keep(state, MazeState(*(field[:num_envs] for field in filled)))
+        return (
+            Outcome(*(field[:num_envs] for field in outcome)),
+            Final(*(field[:num_envs] for field in final)),
+        )
+
+    return advance_filled_up
 
 
 @cache
 def _compiled(
     task: MazeTask,  # noqa: ARG001 - each its own
     backend: str,
-) -> Callable[..., Any]:
-    return compile_varying(_plain_advance, backend=backend)
+) -> tuple[Callable[..., Any], list[int]]:
+    """A step, and for how many rows it is compiled."""
+    step = compile_varying(
+        _plain_advance, backend=backend, fixed=(MazeState, Tensor), tuned=False
+    )
+    return step, []
 
 
 def keep(state: MazeState, new: MazeState) -> None:

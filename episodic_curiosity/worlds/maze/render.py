@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from episodic_curiosity.compiling import compile_varying
+from episodic_curiosity.compiling import compile_varying, compiled_size
 from episodic_curiosity.worlds.maze import render_torch, walk_torch
 from episodic_curiosity.worlds.maze.camera import make_camera
 from episodic_curiosity.worlds.maze.level_map import make_level_map
@@ -24,7 +24,7 @@ from episodic_curiosity.worlds.maze.walk_torch import Camera, Rays, Walk
 MOST_PIECES, MOST_FILLED_UP = 16, 32
 
 
-# Sizes of pieces that pictures are drawn in, by what is compiled for them; see `_piece_for`.
+# Sizes of pieces that pictures are drawn in, by what is compiled for them.
 _PIECES: dict[Parts, list[int]] = {}
 
 
@@ -32,8 +32,7 @@ class Renderer:
     """Pictures of one stage in one size: Numba on the CPU, torch.compile on a GPU.
 
     On a GPU the first draw compiles, once in a process for all levels. There every draw is of
-    the same number of frames, which a compiler takes half as long for as for any number: more
-    are drawn in pieces, fewer are filled up.
+    the same number of frames: more are drawn in pieces, fewer are filled up.
     """
 
     def __init__(
@@ -63,7 +62,23 @@ class Renderer:
             level_map = self._fixed[1]
             shape = (*level_map.code.shape[1:], height, width)
             self._parts = compiled_parts(theme, level_map.has_slabs, shape)
-            self._piece = _piece_for(self._parts, num_frames)
+            self._piece = compiled_size(
+                _PIECES.setdefault(self._parts, []),
+                num_frames,
+                smallest=num_frames / MOST_PIECES,
+                largest=num_frames * MOST_FILLED_UP,
+            )
+
+    def fill_after(self, wait: Callable[[], None]) -> None:
+        """Has every picture wait before its last part, the longest to compile."""
+        assert self._parts is not None, "only pictures of a GPU have parts"
+        fill = self._parts.fill
+
+        def wait_and_fill(*arguments: Any) -> Tensor:
+            wait()
+            return fill(*arguments)
+
+        self._parts = self._parts._replace(fill=wait_and_fill)
 
     @torch.no_grad()
     def draw(
@@ -107,16 +122,6 @@ def draw_in_pieces(
         frames = draw(Scene(*(field[rows] for field in scene)))
         out[first : first + piece] = frames[: count - first]
     return out
-
-
-def _piece_for(parts: Parts, num_frames: int) -> int:
-    """A size that is compiled already, if it is not too far off, or else the wanted one."""
-    sizes = _PIECES.setdefault(parts, [])
-    for size in sizes:
-        if num_frames / MOST_PIECES <= size <= num_frames * MOST_FILLED_UP:
-            return size
-    sizes.append(num_frames)
-    return num_frames
 
 
 @cache

@@ -20,13 +20,14 @@ from episodic_curiosity.checks import (
 )
 from episodic_curiosity.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
-from episodic_curiosity.worlds.maze import ahead, snapshot
+from episodic_curiosity.worlds.maze import snapshot
 from episodic_curiosity.worlds.maze.advance import (
     Advance,
     compile_advance,
     keep,
     make_advance,
 )
+from episodic_curiosity.worlds.maze.ahead import Ahead, begin_ahead
 from episodic_curiosity.worlds.maze.levels import find_pool, make_levels
 from episodic_curiosity.worlds.maze.overhead import Picture, overhead_of
 from episodic_curiosity.worlds.maze.render import Renderer
@@ -78,18 +79,24 @@ class MazeWorld:
         self._device = usable_device(device)
         self._stagger, self._final_frames = stagger, final_frames
         on_cpu = self._device.type == "cpu"
-        self._helper: ahead.Helper | None = None
+        self._ahead = Ahead(None, None)
         if not on_cpu and layout is None:
-            self._helper = ahead.begin(
-                task, changes, num_envs=num_envs, num_levels=num_levels, device=self._device
+            self._ahead = begin_ahead(
+                task,
+                changes,
+                observation_size,
+                num_envs=num_envs,
+                num_levels=num_levels,
+                device=self._device,
             )
         pool = find_pool(
             self._task, layout=layout, num_levels=num_levels, level_seed=level_seed, split=split
         )
         self._levels = make_levels(self._task, pool, self._device)
         self._rules = Rules(self._task, self._levels, always=not on_cpu)
-        make = make_advance if on_cpu else compile_advance
-        self._advance: Advance = make(self._rules)
+        self._advance: Advance = (
+            make_advance(self._rules) if on_cpu else compile_advance(self._rules, num_envs)
+        )
         self._height = torch.full(
             (num_envs, 1), self._task.floor + ORIGIN_HEIGHT, device=self._device
         )
@@ -140,8 +147,8 @@ class MazeWorld:
         """Acts once everywhere; the final_... fields are None while no episode ends."""
         self._check_begun()
         actions = self._checked(actions)
-        if self._helper is not None:
-            self._helper.wait()
+        if self._ahead.rules is not None:
+            self._ahead.rules.wait()
         outcome, final = self._advance(self._state, actions)
         ended = outcome.terminated | outcome.truncated
         step = self._emit(outcome, ended)
@@ -252,7 +259,10 @@ class MazeWorld:
     def _renderer(self, size: tuple[int, int]) -> Renderer:
         height, width = size
         stage, num_frames = self._levels.stage, len(self._height)
-        return Renderer(self._task.theme, stage, height, width, self._device, num_frames)
+        renderer = Renderer(self._task.theme, stage, height, width, self._device, num_frames)
+        if self._ahead.pictures is not None:
+            renderer.fill_after(self._ahead.pictures.wait)
+        return renderer
 
     def _on_floor(self, position: Tensor) -> Tensor:
         """Which of (N, 2) positions are on some floor of their row's level: (N,) bool."""

@@ -93,12 +93,25 @@ def test_a_captured_step_waits_for_nothing_and_is_the_eager_one():
         assert (field is None and wanted is None) or torch.equal(field, wanted)
 
 
-def test_a_first_start_finds_its_rules_compiled_by_another_process(monkeypatch, tmp_path):
+def test_a_first_start_finds_what_other_processes_compiled(monkeypatch, tmp_path):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ahead, "num_cores", lambda: ahead.ENOUGH_CORES)
-    first = MazeWorld("sparse", num_envs=NUM_ENVS, seed=0, device="cuda", maze_size=(9, 9))
-    first.reset()
+    options = {"seed": 0, "device": "cuda", "maze_size": (9, 9)}
+    first = MazeWorld("sparse", num_envs=NUM_ENVS, **options)
     hits = counters["aot_autograd"]["autograd_cache_hit"]
-    first.step(torch.zeros(NUM_ENVS, dtype=torch.int64, device="cuda"))
+    first.reset()
     assert counters["aot_autograd"]["autograd_cache_hit"] == hits + 1
-    assert list(tmp_path.glob("episodic-curiosity-*"))
+    actions = torch.arange(NUM_ENVS, device="cuda") % 9
+    large = [first.step(actions) for _ in range(3)]
+    assert counters["aot_autograd"]["autograd_cache_hit"] == hits + 2
+    assert len(list(tmp_path.glob("episodic-curiosity-*"))) == 2
+
+    # What is compiled for many rows will do for fewer.
+    misses = counters["aot_autograd"]["autograd_cache_miss"]
+    second = MazeWorld("sparse", num_envs=7, **options)
+    second.reset()
+    for step in large:
+        fewer = second.step(actions[:7])
+        assert torch.equal(fewer.view, step.view[:7])
+        assert torch.equal(fewer.position, step.position[:7])
+    assert counters["aot_autograd"]["autograd_cache_miss"] == misses

@@ -80,20 +80,6 @@ def test_pieces_as_a_gpu_draws_them_are_whole(count: int) -> None:
     assert set(drawn) == {3}
 
 
-def test_a_size_that_is_compiled_already_is_taken_where_it_will_do() -> None:
-    parts = render_torch.Parts(*[lambda: None] * 4, paces=6)
-    asked = [1024, 512, 50, 8192, 16, 400, 20_000]
-    assert [render._piece_for(parts, count) for count in asked] == [
-        1024,
-        1024,
-        1024,
-        1024,
-        16,
-        1024,
-        20_000,
-    ]
-
-
 def test_without_numba_the_torch_renderer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(render, "find_spec", lambda _: None)
     scenes = random_scenes("sparse", 3)

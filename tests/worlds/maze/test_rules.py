@@ -5,14 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from torch._dynamo.utils import counters
 
-from episodic_curiosity.worlds.maze.advance import compile_advance, make_advance
+from episodic_curiosity.worlds.maze.advance import compile_advance, keep, make_advance
 from episodic_curiosity.worlds.maze.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.levels import find_pool
 from episodic_curiosity.worlds.maze.pool import make_pool, pool_from_text, room_pool
 from episodic_curiosity.worlds.maze.rules import Rules
 from episodic_curiosity.worlds.maze.scene import Cell, Side, Sprite
-from episodic_curiosity.worlds.maze.state import NEVER, NO_KEY, MazeState
+from episodic_curiosity.worlds.maze.state import NEVER, NO_KEY, MazeState, blank_state
 from episodic_curiosity.worlds.maze.tasks import TASKS
 from tests.worlds.maze.game import Game, cells_of, puzzle, steps_between
 
@@ -353,7 +354,7 @@ def test_a_step_is_one_graph_without_waiting(task):
         results = [
             advance(own, actions)
             for advance, own in zip(
-                (compile_advance(always, backend="eager"), make_advance(game.rules)),
+                (compile_advance(always, 3, backend="eager"), make_advance(game.rules)),
                 states,
                 strict=True,
             )
@@ -368,3 +369,29 @@ def test_a_step_is_one_graph_without_waiting(task):
         if expected is not None:
             for field, wanted in zip(last, expected, strict=True):
                 assert torch.equal(field[ended], wanted[ended])
+
+
+def test_a_world_with_fewer_rows_fills_up_what_is_compiled():
+    task = dataclasses.replace(TASKS["sparse"], episode_steps=40)  # nobody else's
+    pool = find_pool(task, layout=None, num_levels=4, level_seed=0, split="train")
+    for num_envs in (5, 2):
+        game = Game(task, pool, num_envs)
+        always = Rules(task, game.levels, always=True)
+        clock = torch.arange(38, 38 + num_envs)  # the second step ends an episode
+        states = [blank_state(game.state.key.clone(), always.num_sprites) for _ in range(2)]
+        for state in states:  # as a world holds it
+            keep(state, game.state._replace(clock=clock))
+        compiled, plain = compile_advance(always, num_envs, "eager"), make_advance(game.rules)
+        before = counters["stats"]["unique_graphs"]
+        for actions in (torch.arange(num_envs), torch.full((num_envs,), 8)):
+            (outcome, last), (wanted, expected) = (
+                compiled(states[0], actions),
+                plain(states[1], actions),
+            )
+            for field, value in zip((*states[0], *outcome), (*states[1], *wanted), strict=True):
+                assert torch.equal(field, value)
+            ended = wanted.terminated | wanted.truncated
+            assert ended.any()
+            for field, value in zip(last, expected, strict=True):
+                assert torch.equal(field[ended], value[ended])
+        assert counters["stats"]["unique_graphs"] == before + (num_envs == 5)
