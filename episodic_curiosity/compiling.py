@@ -14,6 +14,7 @@ from torch.nn.functional import conv2d
 
 # How networks are built, which takes half a millisecond to write down.
 _ARCHITECTURES: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+MOST_FILLED_UP = 32  # times as many rows as are wanted
 # Long chains of small operations are worth one kernel; the indices are clamped already.
 OPTIONS: dict[str, Any] = {"max_fusion_size": 1000, "assert_indirect_indexing": False}
 
@@ -66,14 +67,14 @@ def mark_varying(tensors: Any, dim: int = 0) -> None:
             mark_varying(part, dim)
 
 
-def compiled_size(sizes: list[int], wanted: int, *, smallest: float, largest: float) -> int:
-    """One of the sizes that are compiled already, if it is within bounds, or the wanted one.
+def compiled_size(sizes: list[int], wanted: int, *, most_pieces: int = 1) -> int:
+    """One of the sizes that are compiled already, if it will do, or else the wanted one, added.
 
-    A size that is fixed takes a compiler half as long as one that varies, but every other one
-    as long again: it is better to fill up rows, or to work in pieces. What is new is added.
+    A fixed size takes a compiler half as long as one that varies, but every other size as long
+    again. So rows are filled up to a larger one, or worked on in pieces of a smaller one.
     """
     for size in sizes:
-        if smallest <= size <= largest:
+        if wanted <= size * most_pieces and size <= wanted * MOST_FILLED_UP:
             return size
     sizes.append(wanted)
     return wanted

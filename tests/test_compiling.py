@@ -46,11 +46,10 @@ def test_whoever_calls_it_is_compiled_once_and_without_gradients():
 
 def test_a_size_that_is_compiled_already_is_taken_where_it_will_do():
     sizes, asked = [], [1024, 512, 50, 8192, 16, 400, 20_000]
-    given = [
-        compiled_size(sizes, size, smallest=size / 16, largest=size * 32) for size in asked
-    ]
+    given = [compiled_size(sizes, size, most_pieces=16) for size in asked]
     assert given == [1024, 1024, 1024, 1024, 16, 1024, 20_000]
     assert sizes == [1024, 16, 20_000]
+    assert [compiled_size(sizes, size) for size in (1000, 1025)] == [1024, 20_000]
 
 
 @pytest.fixture

@@ -16,8 +16,6 @@ from episodic_curiosity.worlds.maze.rules import Outcome, Rules
 from episodic_curiosity.worlds.maze.state import MazeState, scene_of
 from episodic_curiosity.worlds.maze.tasks import MazeTask
 
-MOST_FILLED_UP = 32
-
 
 class Final(NamedTuple):
     """Where the episodes that a step ended were left; rows that play on are undefined."""
@@ -44,7 +42,7 @@ def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> A
     It is compiled for one number of rows; a world that has fewer fills them up.
     """
     compiled, sizes = _compiled(rules.task, backend)
-    size = compiled_size(sizes, num_envs, smallest=num_envs, largest=num_envs * MOST_FILLED_UP)
+    size = compiled_size(sizes, num_envs)
     for tensor in (*rules.levels, *rules.levels.stage, rules.levels.ground.corners):
         if isinstance(tensor, Tensor):
             mark_varying(tensor)  # (L, ...)

@@ -62,17 +62,19 @@ class Helper:
             return
         try:
             status = self._process.wait(PATIENCE)
+            end = f"ended with status {status}"
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()
+            end = f"was stopped after {PATIENCE:g} s"
         self._process = None
         with self._said:
             if status:
                 logger.warning(
-                    "the process that compiles the mazes' %s ahead ended with status %d, "
-                    "saying %r; they are compiled here instead, which takes longer",
+                    "the process that compiles the mazes' %s ahead %s, saying %r; they are "
+                    "compiled here instead, which takes longer",
                     self._what,
-                    status,
+                    end,
                     self._last_words(),
                 )
 
@@ -89,7 +91,8 @@ class Ahead(NamedTuple):
     pictures: Helper | None
 
 
-_BEGUN: dict[Path, Helper] = {}  # by their marks; the worlds of a task share them
+# The worlds of a task share what its first one began; None: there was nothing to gain.
+_BEGUN: dict[tuple[object, ...], Helper | None] = {}
 
 
 def begin_ahead(
@@ -109,10 +112,12 @@ def begin_ahead(
     task = change_task(find_task(name), changes)
 
     def helper(what: str, *more: object) -> Helper | None:
-        mark = _mark(device, what, task, *more)
-        if mark not in _BEGUN and not mark.exists():
-            _BEGUN[mark] = Helper(mark, what, *arguments, *more)
-        return _BEGUN.get(mark)
+        key = (what, task, *more)
+        if key not in _BEGUN:
+            mark = _mark(device, num_envs, *key)
+            none = mark.exists()
+            _BEGUN[key] = None if none else Helper(mark, what, *arguments, *more)
+        return _BEGUN[key]
 
     return Ahead(helper("rules"), helper("pictures", size))
 

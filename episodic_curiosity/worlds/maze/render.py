@@ -21,9 +21,7 @@ from episodic_curiosity.worlds.maze.scene import Scene, Stage, Theme
 from episodic_curiosity.worlds.maze.textures import Textures, textures
 from episodic_curiosity.worlds.maze.walk_torch import Camera, Rays, Walk
 
-MOST_PIECES, MOST_FILLED_UP = 16, 32
-
-
+MOST_PIECES = 16
 # Sizes of pieces that pictures are drawn in, by what is compiled for them.
 _PIECES: dict[Parts, list[int]] = {}
 
@@ -62,12 +60,8 @@ class Renderer:
             level_map = self._fixed[1]
             shape = (*level_map.code.shape[1:], height, width)
             self._parts = compiled_parts(theme, level_map.has_slabs, shape)
-            self._piece = compiled_size(
-                _PIECES.setdefault(self._parts, []),
-                num_frames,
-                smallest=num_frames / MOST_PIECES,
-                largest=num_frames * MOST_FILLED_UP,
-            )
+            sizes = _PIECES.setdefault(self._parts, [])
+            self._piece = compiled_size(sizes, num_frames, most_pieces=MOST_PIECES)
 
     def fill_after(self, wait: Callable[[], None]) -> None:
         """Has every picture wait before its last part, the longest to compile."""

@@ -92,7 +92,7 @@ def test_nobody_waits_for_ever(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(ahead, "PATIENCE", 0.01)
     with caplog.at_level(logging.WARNING):
         ahead.Helper(tmp_path / "mark", "rules", "sparse", {}, 4, 8, "cpu", "eager").wait()
-    assert "ended with status -9, saying 'nothing'" in caplog.text
+    assert "was stopped after 0.01 s, saying 'nothing'" in caplog.text
 
 
 @pytest.fixture
@@ -112,19 +112,19 @@ def begun(monkeypatch, tmp_path):
     return made
 
 
-def begin(name="sparse", changes=None, size=(84, 84), num_levels=None):
+def begin(name="sparse", changes=None, size=(84, 84), num_levels=None, num_envs=64):
     return ahead.begin_ahead(
         name,
         changes or {},
         size,
-        num_envs=64,
+        num_envs=num_envs,
         num_levels=num_levels,
         device=torch.device("cuda"),
     )
 
 
 def test_the_worlds_of_a_task_share_their_processes(begun):
-    assert begin() == begin()
+    assert begin() == begin() == begin(num_envs=8)  # which fills the rows up
     other = begin(size=(36, 48))
     assert other.rules is begin().rules
     assert other.pictures is not begin().pictures
@@ -144,6 +144,9 @@ def test_where_there_is_nothing_to_gain_none_is_started(begun, monkeypatch):
     monkeypatch.setattr(ahead, "_BEGUN", {})  # as in the next run
     assert begin().rules is None
     assert begin().pictures is not None
+    assert begin(num_envs=8).rules is None
+    monkeypatch.setattr(ahead, "_BEGUN", {})
+    assert begin(num_envs=8).rules is not None  # a run with fewer rows compiles its own
     assert begin("very-sparse").rules is not None
     monkeypatch.setattr(ahead, "num_cores", lambda: 2)
     assert begin("dense-2") == (None, None)
