@@ -49,7 +49,7 @@ def check_size(name: str, size: Any) -> tuple[int, int]:
         raise ValueError(f"{name} must be (height, width), got {size!r}")
     for side in size:
         check_at_least(f"{name}'s sides", side, 1)
-    return size[0], size[1]
+    return operator.index(size[0]), operator.index(size[1])
 
 
 def usable_device(device: torch.device | str) -> torch.device:

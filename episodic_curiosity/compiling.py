@@ -1,4 +1,4 @@
-"""Functions compiled for a GPU once in a process, for any number of environments and levels."""
+"""Functions compiled for a GPU once in a process, for tensors of any length or of a few."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -68,14 +68,18 @@ def mark_varying(tensors: Any, dim: int = 0) -> None:
 
 
 def compiled_size(sizes: list[int], wanted: int, *, most_pieces: int = 1) -> int:
-    """One of the sizes that are compiled already, if it will do, or else the wanted one, added.
+    """The best of the sizes that are compiled already, or else the wanted one, added to them.
 
     A fixed size takes a compiler half as long as one that varies, but every other size as long
     again. So rows are filled up to a larger one, or worked on in pieces of a smaller one.
     """
-    for size in sizes:
-        if wanted <= size * most_pieces and size <= wanted * MOST_FILLED_UP:
-            return size
+    will_do = [
+        size
+        for size in sizes
+        if wanted <= size * most_pieces and size <= wanted * MOST_FILLED_UP
+    ]
+    if will_do:  # fewest rows in all, then fewest pieces
+        return min(will_do, key=lambda size: (-(-wanted // size) * size, -size))
     sizes.append(wanted)
     return wanted
 

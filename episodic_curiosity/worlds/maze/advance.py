@@ -37,12 +37,12 @@ def make_advance(rules: Rules) -> Advance:
 
 
 def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> Advance:
-    """The step of a GPU, compiled at its first call: once for all worlds of a task.
+    """The step of a GPU, compiled at its first call, for one number of rows of a task.
 
-    It is compiled for one number of rows; a world that has fewer fills them up.
+    A world with fewer rows than one before it fills them up.
     """
-    compiled, sizes = _compiled(rules.task, backend)
-    size = compiled_size(sizes, num_envs)
+    size = compiled_size(_sizes(rules.task, backend), num_envs)
+    compiled = _compiled(rules.task, size, backend)
     for tensor in (*rules.levels, *rules.levels.stage, rules.levels.ground.corners):
         if isinstance(tensor, Tensor):
             mark_varying(tensor)  # (L, ...)
@@ -68,15 +68,20 @@ def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> A
 
 
 @cache
+def _sizes(*_: object) -> list[int]:
+    """The numbers of rows that a task is compiled for."""
+    return []
+
+
+@cache
 def _compiled(
     task: MazeTask,  # noqa: ARG001 - each its own
+    size: int,  # noqa: ARG001 - and this: torch compiles no function too often
     backend: str,
-) -> tuple[Callable[..., Any], list[int]]:
-    """A step, and for how many rows it is compiled."""
-    step = compile_varying(
+) -> Callable[..., Any]:
+    return compile_varying(
         _plain_advance, backend=backend, fixed=(MazeState, Tensor), tuned=False
     )
-    return step, []
 
 
 def keep(state: MazeState, new: MazeState) -> None:

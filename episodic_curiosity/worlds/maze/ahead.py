@@ -13,29 +13,23 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
-from os import environ, pathsep
+from collections.abc import Mapping
+from os import environ, getcwd, pathsep
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import torch
 
 from episodic_curiosity import __version__
 from episodic_curiosity.cores import num_cores
-from episodic_curiosity.worlds.maze import render_torch, walk_torch
-from episodic_curiosity.worlds.maze.advance import compile_advance, keep
-from episodic_curiosity.worlds.maze.level_map import make_level_map
-from episodic_curiosity.worlds.maze.levels import find_pool, make_levels
-from episodic_curiosity.worlds.maze.render import compiled_parts
-from episodic_curiosity.worlds.maze.rules import Rules
-from episodic_curiosity.worlds.maze.state import MazeState, blank_state, scene_of
+from episodic_curiosity.worlds.maze.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.tasks import change_task, find_task
-from episodic_curiosity.worlds.maze.textures import textures
 
-ENOUGH_CORES = 8  # for three processes, and the compiler's own helpers
+CORES_EACH = 4  # of those at work, for the compiler has helpers of its own
 MOST_LEVELS = 32
 PATIENCE = 120.0  # seconds
-PROGRAM = f"import sys; from {__name__} import main; main(*sys.argv[1:])"
+PROGRAM = f"import sys; from {__name__}_work import main; main(*sys.argv[1:])"
 
 logger = logging.getLogger(__name__)
 
@@ -44,39 +38,44 @@ class Helper:
     """Another process, until somebody has waited for it."""
 
     def __init__(self, mark: Path, what: str, *arguments: object) -> None:
-        """`what` of WORK to do with which literals; once it is done there is a mark."""
+        """What to do, see ahead_work, with which literals; when it is done there is a mark."""
         self._what = what
+        self._lock = Lock()
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - for as long as the process
-        self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
-            [sys.executable, "-P", "-c", PROGRAM, str(mark), what, repr(arguments)],
-            stdin=subprocess.DEVNULL,
-            stdout=self._said,
-            stderr=self._said,
-            env=environ | {"PYTHONPATH": pathsep.join(filter(None, sys.path))},
-        )
+        try:
+            self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
+                [sys.executable, "-P", "-c", PROGRAM, str(mark), what, repr(arguments)],
+                stdin=subprocess.DEVNULL,
+                stdout=self._said,
+                stderr=self._said,
+                start_new_session=True,  # what interrupts this process ends that one in order
+                env=environ | {"PYTHONPATH": pathsep.join(_import_path())},
+            )
+        except OSError:
+            self._said.close()
+            raise
         weakref.finalize(self, self._process.kill)  # at the end of this process too
+
+    @property
+    def is_at_work(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def wait(self) -> None:
         """Returns when it is done, or can be done only here."""
-        if self._process is None:
-            return
-        try:
-            status = self._process.wait(PATIENCE)
-            end = f"ended with status {status}"
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            status = self._process.wait()
-            end = f"was stopped after {PATIENCE:g} s"
-        self._process = None
-        with self._said:
-            if status:
-                logger.warning(
-                    "the process that compiles the mazes' %s ahead %s, saying %r; they are "
-                    "compiled here instead, which takes longer",
-                    self._what,
-                    end,
-                    self._last_words(),
-                )
+        with self._lock:
+            if self._process is None:
+                return
+            try:
+                status = self._process.wait(PATIENCE)
+                end = f"ended with status {status}"
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                status = self._process.wait()
+                end = f"was stopped after {PATIENCE:g} s"
+            self._process = None
+            with self._said:
+                if status:
+                    _warn(self._what, f"{end}, saying {self._last_words()!r}")
 
     def _last_words(self) -> str:
         self._said.seek(0)
@@ -91,7 +90,7 @@ class Ahead(NamedTuple):
     pictures: Helper | None
 
 
-# The worlds of a task share what its first one began; None: there was nothing to gain.
+# By what is compiled; None: there was nothing to gain, or it could not be started.
 _BEGUN: dict[tuple[object, ...], Helper | None] = {}
 
 
@@ -105,81 +104,74 @@ def begin_ahead(
     device: torch.device,
 ) -> Ahead:
     """Starts what there is to gain by; options as of MazeWorld, `size` of its observations."""
-    if num_cores() < ENOUGH_CORES or not _keeps_what_it_compiles():
-        return Ahead(None, None)
     few = min(num_levels or MOST_LEVELS, MOST_LEVELS)
     arguments = (name, dict(changes), num_envs, few, str(device))
+    if not _will_be_found() or not _are_literals(arguments):
+        return Ahead(None, None)
     task = change_task(find_task(name), changes)
+    layout = task.layout
+    grid = (layout.height, layout.width) if isinstance(layout, MazeLayout) else layout
 
-    def helper(what: str, *more: object) -> Helper | None:
-        key = (what, task, *more)
+    def helper(what: str, graph: tuple[object, ...], *more: object) -> Helper | None:
+        key = (what, *graph, few == 1)  # of one level, the number is compiled in
         if key not in _BEGUN:
             mark = _mark(device, num_envs, *key)
-            none = mark.exists()
-            _BEGUN[key] = None if none else Helper(mark, what, *arguments, *more)
+            _BEGUN[key] = None
+            if _has_cores() and not mark.exists():
+                _BEGUN[key] = _start(mark, what, *arguments, *more)
         return _BEGUN[key]
 
-    return Ahead(helper("rules"), helper("pictures", size))
-
-
-def compile_rules(
-    name: str,
-    changes: Mapping[str, Any],
-    num_envs: int,
-    num_levels: int,
-    device: str,
-    backend: str = "inductor",
-) -> None:
-    """One step, as a world with more levels will ask for it."""
-    rules, state = _few_levels(name, changes, num_envs, num_levels, device)
-    actions = torch.zeros(num_envs, dtype=torch.int64, device=device)
-    compile_advance(rules, num_envs, backend)(state, actions)
-
-
-def compile_pictures(
-    name: str,
-    changes: Mapping[str, Any],
-    num_envs: int,
-    num_levels: int,
-    device: str,
-    size: tuple[int, int],
-    backend: str = "inductor",
-) -> None:
-    """The last part of pictures; those before it are drawn with, but not compiled."""
-    rules, state = _few_levels(name, changes, num_envs, num_levels, device)
-    theme, stage = rules.task.theme, rules.levels.stage
-    level_map = make_level_map(theme, stage)
-    shape = (*level_map.code.shape[1:], *size)
-    parts = compiled_parts(theme, level_map.has_slabs, shape, backend)._replace(
-        begin=render_torch.begin,
-        walk_on=walk_torch.walk_on,
-        find_columns=render_torch.find_columns,
+    return Ahead(
+        rules=helper("rules", (task,)),
+        pictures=helper("pictures", (task.theme, grid, size), size),
     )
-    camera = walk_torch.make_camera(*size, torch.device(device))
-    pictures = textures().to(torch.device(device))
-    render_torch.render(theme, level_map, pictures, camera, scene_of(state), parts=parts)
 
 
-WORK: dict[str, Callable[..., None]] = {"rules": compile_rules, "pictures": compile_pictures}
+def _start(mark: Path, what: str, *arguments: object) -> Helper | None:
+    try:
+        return Helper(mark, what, *arguments)
+    except OSError as error:
+        _warn(what, f"could not be started: {error}")
+        return None
 
 
-def _few_levels(
-    name: str, changes: Mapping[str, Any], num_envs: int, num_levels: int, device: str
-) -> tuple[Rules, MazeState]:
-    """Rules, and a state in which episodes have begun."""
-    task = change_task(find_task(name), changes)
-    pool = find_pool(task, layout=None, num_levels=num_levels, level_seed=0, split="train")
-    rules = Rules(task, make_levels(task, pool, torch.device(device)), always=True)
-    key = torch.zeros(num_envs, dtype=torch.int64, device=device)
-    state = blank_state(key, rules.num_sprites)
-    keep(state, rules.new_episode(state))
-    return rules, state
+def _warn(what: str, why: str) -> None:
+    logger.warning(
+        "the process that compiles the mazes' %s ahead %s; they are compiled here instead, "
+        "which takes longer",
+        what,
+        why,
+    )
 
 
-def _keeps_what_it_compiles() -> bool:
+def _has_cores() -> bool:
+    at_work = sum(helper is not None and helper.is_at_work for helper in _BEGUN.values())
+    return (at_work + 1) * CORES_EACH <= num_cores()
+
+
+def _will_be_found() -> bool:
+    """Whether there is a cache on disk, and no setting that would make this process miss."""
     import torch._inductor.config as inductor  # slow to import, and only a GPU needs it
 
-    return inductor.fx_graph_cache and not inductor.force_disable_caches
+    return (
+        inductor.fx_graph_cache
+        and not inductor.force_disable_caches
+        and torch.get_float32_matmul_precision() == "highest"
+        and torch.get_default_dtype() == torch.float32
+        and not torch.are_deterministic_algorithms_enabled()
+    )
+
+
+def _are_literals(arguments: tuple[object, ...]) -> bool:
+    try:
+        return bool(ast.literal_eval(repr(arguments)) == arguments)
+    except (ValueError, SyntaxError):
+        return False
+
+
+def _import_path() -> list[str]:
+    """Where this process imports from; an empty entry means the present folder."""
+    return [folder or getcwd() for folder in sys.path if isinstance(folder, str)]
 
 
 def _mark(device: torch.device, *what: object) -> Path:
@@ -190,10 +182,3 @@ def _mark(device: torch.device, *what: object) -> Path:
     everything = repr((__version__, torch.__version__, gpu, *what)).encode()
     digest = hashlib.sha256(everything).hexdigest()[:16]
     return Path(cache_dir()) / f"episodic-curiosity-{digest}"
-
-
-def main(mark: str, what: str, arguments: str) -> None:
-    """The other process."""
-    with torch.no_grad():
-        WORK[what](*ast.literal_eval(arguments))
-    Path(mark).touch()

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.checks import check_at_least
 from episodic_curiosity.worlds import Split
 from episodic_curiosity.worlds.maze.body import Ground, make_ground
 from episodic_curiosity.worlds.maze.layouts import MazeLayout
@@ -64,7 +63,6 @@ def find_pool(
     if task.layout is None:
         return room_pool()
     count = NUM_LEVELS[split] if num_levels is None else num_levels
-    check_at_least("num_levels", count, 1)
     return _drawn_pool(task.layout, count, level_seed, split)
 
 

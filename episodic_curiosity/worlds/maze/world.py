@@ -71,6 +71,8 @@ class MazeWorld:
             raise ValueError(f"there is no split {split!r}; choose one of {', '.join(SPLITS)}")
         check_at_least("num_envs", num_envs, 1)
         check_at_least("level_seed", level_seed, 0)
+        if num_levels is not None:
+            check_at_least("num_levels", num_levels, 1)
         observation_size = check_size("observation_size", observation_size)
         view_size = check_size("view_size", view_size or observation_size)
         if layout is not None and (clash := sorted(LAYOUT_DECIDES & changes.keys())):
@@ -261,7 +263,7 @@ class MazeWorld:
         stage, num_frames = self._levels.stage, len(self._height)
         renderer = Renderer(self._task.theme, stage, height, width, self._device, num_frames)
         if self._ahead.pictures is not None:
-            renderer.fill_after(self._ahead.pictures.wait)
+            renderer.wait_before_filling(self._ahead.pictures.wait)
         return renderer
 
     def _on_floor(self, position: Tensor) -> Tensor:

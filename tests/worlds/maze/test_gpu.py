@@ -20,11 +20,16 @@ EPISODE_STEPS = 150  # so that every row begins a new one, at a time of its own
 
 
 def world(task: str, device: str, **options) -> MazeWorld:
-    options = {"observation_size": (36, 48), "final_frames": False, "stagger": True} | options
+    defaults = {
+        "num_envs": NUM_ENVS,
+        "observation_size": (36, 48),
+        "final_frames": False,
+        "stagger": True,
+    }
+    options = defaults | options
     num_levels = 1 if task == "dense-2" else 20
     return MazeWorld(
         task,
-        num_envs=NUM_ENVS,
         seed=3,
         device=device,
         num_levels=num_levels,
@@ -68,9 +73,11 @@ def test_every_step_is_that_of_the_cpu(task):
     assert num_different <= 3
 
 
-def test_a_captured_step_waits_for_nothing_and_is_the_eager_one():
-    captured, eager = world("sparse", "cuda"), world("sparse", "cuda")
-    plan = torch.randint(9, (50, NUM_ENVS), device="cuda")
+@pytest.mark.parametrize("num_envs", [NUM_ENVS, 7])  # 7 fill up what 64 have compiled
+def test_a_captured_step_waits_for_nothing_and_is_the_eager_one(num_envs):
+    world("sparse", "cuda")
+    captured, eager = (world("sparse", "cuda", num_envs=num_envs) for _ in range(2))
+    plan = torch.randint(9, (50, num_envs), device="cuda")
     actions = plan[0].clone()
     for each in (captured, eager):
         each.reset()
@@ -95,7 +102,7 @@ def test_a_captured_step_waits_for_nothing_and_is_the_eager_one():
 
 def test_a_first_start_finds_what_other_processes_compiled(monkeypatch, tmp_path):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(ahead, "num_cores", lambda: ahead.ENOUGH_CORES)
+    monkeypatch.setattr(ahead, "num_cores", lambda: 2 * ahead.CORES_EACH)
     options = {"seed": 0, "device": "cuda", "maze_size": (9, 9)}
     first = MazeWorld("sparse", num_envs=NUM_ENVS, **options)
     hits = counters["aot_autograd"]["autograd_cache_hit"]

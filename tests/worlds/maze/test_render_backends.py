@@ -8,6 +8,7 @@ from torch._dynamo.utils import counters
 from episodic_curiosity.worlds.maze import render, render_torch, walk_torch
 from episodic_curiosity.worlds.maze.level_map import make_level_map
 from episodic_curiosity.worlds.maze.render import Renderer
+from episodic_curiosity.worlds.maze.render_compiled import CompiledRenderer, compiled_parts
 from episodic_curiosity.worlds.maze.scene import Scene
 from episodic_curiosity.worlds.maze.textures import textures
 from tests.worlds.maze.scenes import KINDS, Scenes, random_scenes
@@ -54,8 +55,8 @@ def test_what_a_gpu_compiles_draws_the_same_and_compiles_once(kind: str) -> None
     for num_levels in (12, 15, 13):
         scenes = random_scenes(kind, 3, num_levels=num_levels)
         level_map = make_level_map(scenes.theme, scenes.stage)
-        parts = render.compiled_parts(
-            scenes.theme, level_map.has_slabs, (8, 9), backend="eager"
+        parts = compiled_parts(
+            scenes.theme, level_map.has_slabs, (8, 9), backend="eager", num_frames=3
         )
         camera = walk_torch.make_camera(8, 9, "cpu")
         drawn = render_torch.render(
@@ -66,18 +67,32 @@ def test_what_a_gpu_compiles_draws_the_same_and_compiles_once(kind: str) -> None
     assert seen[12] == seen[15] == seen[13]
 
 
-@pytest.mark.parametrize("count", [1, 3, 4, 7])
-def test_pieces_as_a_gpu_draws_them_are_whole(count: int) -> None:
-    scenes = random_scenes("sparse", count)
-    whole = draw_with_torch(scenes, 8, 9)
-    drawn = []
+def test_any_number_of_frames_is_drawn_with_what_is_compiled() -> None:
+    scenes = random_scenes("sparse", 40)
+    level_map = make_level_map(scenes.theme, scenes.stage)
+    camera = walk_torch.make_camera(8, 9, "cpu")
+    inputs = (scenes.theme, level_map, textures(), camera, (8, 9))
+    waits: list[int] = []
 
-    def draw(scene: Scene) -> Tensor:
-        drawn.append(len(scene.level))
-        return draw_with_torch(scenes._replace(scene=scene), 8, 9)
+    def drawn(num_frames: int, counts: list[int]) -> int:
+        """How many graphs it took a renderer of so many frames to draw others as well."""
+        renderer = CompiledRenderer(*inputs, num_frames=num_frames, backend="eager")
+        renderer.before_fill = lambda: waits.append(num_frames)
+        before = counters["stats"]["unique_graphs"]
+        for count in counts:
+            scene = Scene(*(field[:count] for field in scenes.scene))
+            frames = renderer.draw(scene)
+            assert torch.equal(frames, draw_with_torch(scenes._replace(scene=scene), 8, 9))
+            assert frames.untyped_storage().nbytes() == frames.numel()
+        num_graphs: int = counters["stats"]["unique_graphs"] - before
+        return num_graphs
 
-    assert torch.equal(render.draw_in_pieces(draw, scenes.scene, 3, whole.clone()), whole)
-    assert set(drawn) == {3}
+    each = drawn(3, [3])
+    assert each >= 4
+    assert waits == [3]
+    assert drawn(3, [1, 2, 4, 7, 40]) == 0  # filled up, and in pieces
+    assert drawn(12, [12, 11, 3]) == 0  # 4 pieces a step are few enough ...
+    assert drawn(13, [13, 12, 0]) == each  # ... and 5 are not
 
 
 def test_without_numba_the_torch_renderer_draws(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,8 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
+from episodic_curiosity.randomness import random_bits
+from episodic_curiosity.worlds.maze import objects
 from episodic_curiosity.worlds.maze.advance import compile_advance, keep, make_advance
 from episodic_curiosity.worlds.maze.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.levels import find_pool
@@ -333,6 +335,14 @@ class TestObjects:
             assert outcome.reward.item() == 0.0  # the game is over
         assert ends == [False, False, True]
 
+    def test_points_are_those_of_the_smallest_bits_in_order(self):
+        bits = torch.arange(500) * 7919
+        things = objects.scatter(bits, objects.configurations(bits.device))
+        drawn = random_bits(bits[:, None], 1, torch.arange(90))
+        order = drawn.argsort(dim=1, stable=True)[:, :21]
+        place = torch.stack((order % 10 * 150.0 - 450.0, order // 10 * 150.0 - 700.0), dim=2)
+        assert torch.equal(torch.cat((things.place, things.start[:, None]), dim=1), place)
+
     def test_nothing_ends_before(self):
         game = Game(TASKS["dense-2"], room_pool())
         for place in game.state.sprite_position[0, :9].tolist():
@@ -395,3 +405,18 @@ def test_a_world_with_fewer_rows_fills_up_what_is_compiled():
             for field, value in zip(last, expected, strict=True):
                 assert torch.equal(field[ended], value[ended])
         assert counters["stats"]["unique_graphs"] == before + (num_envs == 5)
+
+
+def test_worlds_of_a_task_may_grow_again_and_again():
+    task = dataclasses.replace(TASKS["sparse"], episode_steps=41)  # nobody else's
+    pool = find_pool(task, layout=None, num_levels=4, level_seed=0, split="train")
+    levels = Game(task, pool).levels
+    # torch gives up on a function that is compiled too often, usually the ninth time
+    with torch._dynamo.config.patch(recompile_limit=1):
+        for num_envs in (2, 3, 4):
+            rules = Rules(task, levels, always=True)
+            state = blank_state(torch.arange(num_envs), rules.num_sprites)
+            keep(state, rules.new_episode(state))
+            advance = compile_advance(rules, num_envs, "eager")
+            advance(state, torch.zeros(num_envs, dtype=torch.int64))
+            assert (state.clock == 1).all()
