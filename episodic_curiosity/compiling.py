@@ -14,7 +14,6 @@ from torch.nn.functional import conv2d
 
 # How networks are built, which takes half a millisecond to write down.
 _ARCHITECTURES: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
-MOST_FILLED_UP = 32  # times as many rows as are wanted
 # Long chains of small operations are worth one kernel; the indices are clamped already.
 OPTIONS: dict[str, Any] = {"max_fusion_size": 1000, "assert_indirect_indexing": False}
 
@@ -68,18 +67,16 @@ def mark_varying(tensors: Any, dim: int = 0) -> None:
 
 
 def compiled_size(sizes: list[int], wanted: int, *, most_pieces: int = 1) -> int:
-    """The best of the sizes that are compiled already, or else the wanted one, added to them.
+    """The best of the sizes that something is compiled for, or else the wanted one, added.
 
     A fixed size takes a compiler half as long as one that varies, but every other size as long
-    again. So rows are filled up to a larger one, or worked on in pieces of a smaller one.
+    again. So rows are filled up to a larger size, or worked on in pieces of a smaller one.
     """
-    will_do = [
-        size
-        for size in sizes
-        if wanted <= size * most_pieces and size <= wanted * MOST_FILLED_UP
-    ]
-    if will_do:  # fewest rows in all, then fewest pieces
-        return min(will_do, key=lambda size: (-(-wanted // size) * size, -size))
+    larger = [size for size in sizes if size >= wanted]
+    if larger:
+        return min(larger)
+    if sizes and wanted <= max(sizes) * most_pieces:
+        return max(sizes)
     sizes.append(wanted)
     return wanted
 

@@ -44,12 +44,12 @@ def test_whoever_calls_it_is_compiled_once_and_without_gradients():
     assert num_graphs() == before + 1
 
 
-def test_a_size_that_is_compiled_already_is_taken_where_it_will_do():
-    sizes, asked = [], [1024, 512, 50, 8192, 16, 400, 20_000]
+def test_rows_are_filled_up_or_worked_on_in_pieces_before_another_size_is_compiled():
+    sizes, asked = [], [1024, 512, 18, 1, 8192, 16_385, 8192, 1025, 16_386 * 16]
     given = [compiled_size(sizes, size, most_pieces=16) for size in asked]
-    assert given == [1024, 1024, 1024, 1024, 16, 1024, 20_000]
-    assert sizes == [1024, 16, 20_000]
-    assert [compiled_size(sizes, size) for size in (1000, 1025)] == [1024, 20_000]
+    assert given == [1024, 1024, 1024, 1024, 1024, 16_385, 16_385, 16_385, 16_386 * 16]
+    assert sizes == [1024, 16_385, 16_386 * 16]
+    assert [compiled_size(sizes, size) for size in (1000, 1025)] == [1024, 16_385]
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ class Helper:
                 stdin=subprocess.DEVNULL,
                 stdout=self._said,
                 stderr=self._said,
-                start_new_session=True,  # what interrupts this process ends that one in order
+                start_new_session=True,  # Ctrl-C is for this process, which then ends that one
                 env=environ | {"PYTHONPATH": pathsep.join(_import_path())},
             )
         except OSError:
@@ -90,8 +90,12 @@ class Ahead(NamedTuple):
     pictures: Helper | None
 
 
-# By what is compiled; None: there was nothing to gain, or it could not be started.
-_BEGUN: dict[tuple[object, ...], Helper | None] = {}
+class _Begun(NamedTuple):
+    num_envs: int  # what it is compiled for
+    helper: Helper | None  # None: there was nothing to gain, or it could not be started
+
+
+_BEGUN: dict[tuple[object, ...], _Begun] = {}  # by what is compiled
 
 
 def begin_ahead(
@@ -113,13 +117,14 @@ def begin_ahead(
     grid = (layout.height, layout.width) if isinstance(layout, MazeLayout) else layout
 
     def helper(what: str, graph: tuple[object, ...], *more: object) -> Helper | None:
-        key = (what, *graph, few == 1)  # of one level, the number is compiled in
+        key = (what, device, *graph, few == 1)  # of one level, the number is compiled in
         if key not in _BEGUN:
             mark = _mark(device, num_envs, *key)
-            _BEGUN[key] = None
-            if _has_cores() and not mark.exists():
-                _BEGUN[key] = _start(mark, what, *arguments, *more)
-        return _BEGUN[key]
+            is_needed = _has_cores() and not mark.exists()
+            started = _start(mark, what, *arguments, *more) if is_needed else None
+            _BEGUN[key] = _Begun(num_envs, started)
+        begun = _BEGUN[key]
+        return begun.helper if num_envs <= begun.num_envs else None
 
     return Ahead(
         rules=helper("rules", (task,)),
@@ -145,7 +150,8 @@ def _warn(what: str, why: str) -> None:
 
 
 def _has_cores() -> bool:
-    at_work = sum(helper is not None and helper.is_at_work for helper in _BEGUN.values())
+    helpers = [begun.helper for begun in _BEGUN.values()]
+    at_work = sum(helper is not None and helper.is_at_work for helper in helpers)
     return (at_work + 1) * CORES_EACH <= num_cores()
 
 

@@ -103,6 +103,8 @@ class MazeWorld:
             (num_envs, 1), self._task.floor + ORIGIN_HEIGHT, device=self._device
         )
         self._draw_observation = self._renderer(observation_size)
+        if self._ahead.pictures is not None:
+            self._draw_observation.wait_before_filling(self._ahead.pictures.wait)
         self._draw_view = self._draw_observation
         if view_size != observation_size:
             self._draw_view = self._renderer(view_size)
@@ -261,10 +263,7 @@ class MazeWorld:
     def _renderer(self, size: tuple[int, int]) -> Renderer:
         height, width = size
         stage, num_frames = self._levels.stage, len(self._height)
-        renderer = Renderer(self._task.theme, stage, height, width, self._device, num_frames)
-        if self._ahead.pictures is not None:
-            renderer.wait_before_filling(self._ahead.pictures.wait)
-        return renderer
+        return Renderer(self._task.theme, stage, height, width, self._device, num_frames)
 
     def _on_floor(self, position: Tensor) -> Tensor:
         """Which of (N, 2) positions are on some floor of their row's level: (N,) bool."""

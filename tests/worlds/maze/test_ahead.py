@@ -138,6 +138,7 @@ def begin(name="sparse", changes=None, size=(84, 84), num_levels=None, num_envs=
 def test_worlds_share_what_they_have_in_common(begun):
     first = begin()
     assert first == begin() == begin(num_envs=8)  # which fills the rows up
+    assert begin(num_envs=65) == (None, None)  # which has to compile its own
     smaller = begin(size=(36, 48))
     assert smaller.rules is first.rules
     assert smaller.pictures is not first.pictures
@@ -177,7 +178,7 @@ def test_no_more_are_at_work_than_there_are_cores_for(begun, monkeypatch, cores,
     for name in ("sparse", "dense-1", "dense-2"):
         begin(name)
     assert len(begun) == num_begun
-    for helper in ahead._BEGUN.values():
+    for _, helper in ahead._BEGUN.values():
         if helper is not None:
             helper.is_at_work = False
     begin("no-reward")

@@ -92,7 +92,8 @@ def test_any_number_of_frames_is_drawn_with_what_is_compiled() -> None:
     assert waits == [3]
     assert drawn(3, [1, 2, 4, 7, 40]) == 0  # filled up, and in pieces
     assert drawn(12, [12, 11, 3]) == 0  # 4 pieces a step are few enough ...
-    assert drawn(13, [13, 12, 0]) == each  # ... and 5 are not
+    assert drawn(40, [40, 1, 0]) == each  # ... and 14 are not
+    assert waits.count(40) == 2  # one draw each: the few that ended cost no compilation
 
 
 def test_without_numba_the_torch_renderer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
