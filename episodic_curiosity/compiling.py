@@ -1,6 +1,6 @@
 """Functions compiled for a GPU once in a process, for tensors of any length or of a few."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -14,6 +14,7 @@ from torch.nn.functional import conv2d
 
 # How networks are built, which takes half a millisecond to write down.
 _ARCHITECTURES: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+_SIZES: dict[Hashable, list[int]] = {}  # see `compiled_size`
 # Long chains of small operations are worth one kernel; the indices are clamped already.
 OPTIONS: dict[str, Any] = {"max_fusion_size": 1000, "assert_indirect_indexing": False}
 
@@ -66,12 +67,13 @@ def mark_varying(tensors: Any, dim: int = 0) -> None:
             mark_varying(part, dim)
 
 
-def compiled_size(sizes: list[int], wanted: int, *, most_pieces: int = 1) -> int:
-    """The best of the sizes that something is compiled for, or else the wanted one, added.
+def compiled_size(what: Hashable, wanted: int, *, most_pieces: int = 1) -> int:
+    """The best of the sizes that `what` is compiled for, or else the wanted one, then noted.
 
     A fixed size takes a compiler half as long as one that varies, but every other size as long
     again. So rows are filled up to a larger size, or worked on in pieces of a smaller one.
     """
+    sizes = _SIZES.setdefault(what, [])
     larger = [size for size in sizes if size >= wanted]
     if larger:
         return min(larger)

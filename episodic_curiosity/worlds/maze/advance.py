@@ -41,7 +41,7 @@ def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> A
 
     A world with fewer rows than one before it fills them up.
     """
-    size = compiled_size(_sizes(rules.task, backend), num_envs)
+    size = compiled_size(("rules", rules.task, backend), num_envs)
     compiled = _compiled(rules.task, size, backend)
     for tensor in (*rules.levels, *rules.levels.stage, rules.levels.ground.corners):
         if isinstance(tensor, Tensor):
@@ -65,12 +65,6 @@ def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> A
         )
 
     return advance_filled_up
-
-
-@cache
-def _sizes(*_: object) -> list[int]:
-    """The numbers of rows that a task is compiled for."""
-    return []
 
 
 @cache

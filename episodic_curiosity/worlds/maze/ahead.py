@@ -89,6 +89,14 @@ class Ahead(NamedTuple):
     rules: Helper | None
     pictures: Helper | None
 
+    def wait_for_rules(self) -> None:
+        if self.rules is not None:
+            self.rules.wait()
+
+    def wait_for_pictures(self) -> None:
+        if self.pictures is not None:
+            self.pictures.wait()
+
 
 class _Begun(NamedTuple):
     num_envs: int  # what it is compiled for

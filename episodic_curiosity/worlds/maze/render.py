@@ -32,9 +32,14 @@ class Renderer:
         height: int,
         width: int,
         device: torch.device | str,
+        *,
         num_frames: int = 64,
+        before_fill: Callable[[], None] | None = None,
     ) -> None:
-        """`num_frames` are how many will mostly be drawn at once."""
+        """`num_frames` are how many will mostly be drawn at once.
+
+        A GPU's pictures call `before_fill` before the part that takes longest to compile.
+        """
         self.device = torch.device(device)
         self.shape = (3, height, width)
         stage = Stage(*(part.to(self.device) for part in stage))
@@ -44,22 +49,19 @@ class Renderer:
         if self._numba:
             return
         camera = walk_torch.make_camera(height, width, self.device)
-        self._compiled: CompiledRenderer | None = None
         self._draw: Callable[[Scene], Tensor]
         if self.device.type == "cpu":
             message = "Numba is missing: mazes are drawn a hundred times slower"
             warnings.warn(message, stacklevel=2)
             self._draw = partial(render_torch.render, *self._fixed, camera)
         else:
-            self._compiled = CompiledRenderer(
-                *self._fixed, camera, (height, width), num_frames=num_frames
-            )
-            self._draw = self._compiled.draw
-
-    def wait_before_filling(self, wait: Callable[[], None]) -> None:
-        """Has pictures of a GPU wait before the part that takes longest to compile."""
-        assert self._compiled is not None, "only a GPU compiles"
-        self._compiled.before_fill = wait
+            self._draw = CompiledRenderer(
+                *self._fixed,
+                camera,
+                (height, width),
+                num_frames=num_frames,
+                before_fill=before_fill,
+            ).draw
 
     @torch.no_grad()
     def draw(

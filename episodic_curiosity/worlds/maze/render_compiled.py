@@ -35,21 +35,25 @@ class CompiledRenderer:
         size: tuple[int, int],
         *,
         num_frames: int,
+        before_fill: Callable[[], None] | None = None,
         backend: str = "inductor",
     ) -> None:
-        """`size` is (h, w); `num_frames` is the N that will be drawn most."""
-        self.before_fill: Callable[[], None] | None = None  # the longest part to compile
+        """`size` is (h, w); `num_frames` is the N that will be drawn most.
+
+        `before_fill` is called before the last part, the longest to compile.
+        """
+        self._before_fill = before_fill
         self._inputs = (theme, level_map, pictures, camera)
         self._size = size
         self._what = (theme, level_map.has_slabs, (*level_map.code.shape[1:], *size), backend)
-        compiled_size(_sizes(*self._what), num_frames, most_pieces=MOST_PIECES_OF_A_STEP)
+        compiled_size(self._what, num_frames, most_pieces=MOST_PIECES_OF_A_STEP)
 
     def draw(self, scene: Scene) -> Tensor:
         """(N, 3, h, w) uint8."""
         count, device = len(scene.level), scene.level.device
         piece = 1
         if count:
-            piece = compiled_size(_sizes(*self._what), count, most_pieces=MOST_PIECES)
+            piece = compiled_size(self._what, count, most_pieces=MOST_PIECES)
         if piece == count:
             return self._draw_at_once(scene)
         frames = torch.empty(count, 3, *self._size, dtype=torch.uint8, device=device)
@@ -62,8 +66,8 @@ class CompiledRenderer:
 
     def _draw_at_once(self, scene: Scene) -> Tensor:
         parts = compiled_parts(*self._what, num_frames=len(scene.level))
-        if self.before_fill is not None:
-            parts = parts._replace(fill=_after(self.before_fill, parts.fill))
+        if self._before_fill is not None:
+            parts = parts._replace(fill=_after(self._before_fill, parts.fill))
         return render_torch.render(*self._inputs, scene, parts=parts)
 
 
@@ -73,12 +77,6 @@ def _after(wait: Callable[[], None], part: Callable[..., Tensor]) -> Callable[..
         return part(*arguments)
 
     return wait_first
-
-
-@cache
-def _sizes(*_: object) -> list[int]:
-    """The numbers of frames that one kind of picture is compiled for."""
-    return []
 
 
 @cache

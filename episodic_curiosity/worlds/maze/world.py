@@ -4,7 +4,7 @@ Shapes: N environments.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -99,15 +99,15 @@ class MazeWorld:
         self._advance: Advance = (
             make_advance(self._rules) if on_cpu else compile_advance(self._rules, num_envs)
         )
+        self._draw_observation = self._renderer(
+            observation_size, num_envs, before_fill=self._ahead.wait_for_pictures
+        )
+        self._draw_view = self._draw_observation
+        if view_size != observation_size:
+            self._draw_view = self._renderer(view_size, num_envs)
         self._height = torch.full(
             (num_envs, 1), self._task.floor + ORIGIN_HEIGHT, device=self._device
         )
-        self._draw_observation = self._renderer(observation_size)
-        if self._ahead.pictures is not None:
-            self._draw_observation.wait_before_filling(self._ahead.pictures.wait)
-        self._draw_view = self._draw_observation
-        if view_size != observation_size:
-            self._draw_view = self._renderer(view_size)
         self._state = self._unborn(num_envs, seed)
         self._begun = False
         drawn = (self._task, layout, self._levels.num_levels, level_seed, split)
@@ -151,8 +151,7 @@ class MazeWorld:
         """Acts once everywhere; the final_... fields are None while no episode ends."""
         self._check_begun()
         actions = self._checked(actions)
-        if self._ahead.rules is not None:
-            self._ahead.rules.wait()
+        self._ahead.wait_for_rules()
         outcome, final = self._advance(self._state, actions)
         ended = outcome.terminated | outcome.truncated
         step = self._emit(outcome, ended)
@@ -260,10 +259,20 @@ class MazeWorld:
         if not self._begun:
             raise RuntimeError("call reset() first: no episode has begun")
 
-    def _renderer(self, size: tuple[int, int]) -> Renderer:
-        height, width = size
-        stage, num_frames = self._levels.stage, len(self._height)
-        return Renderer(self._task.theme, stage, height, width, self._device, num_frames)
+    def _renderer(
+        self,
+        size: tuple[int, int],
+        num_frames: int,
+        before_fill: Callable[[], None] | None = None,
+    ) -> Renderer:
+        return Renderer(
+            self._task.theme,
+            self._levels.stage,
+            *size,
+            self._device,
+            num_frames=num_frames,
+            before_fill=before_fill,
+        )
 
     def _on_floor(self, position: Tensor) -> Tensor:
         """Which of (N, 2) positions are on some floor of their row's level: (N,) bool."""

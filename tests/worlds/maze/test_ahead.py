@@ -106,6 +106,12 @@ def test_what_cannot_be_started_is_said(tmp_path, caplog, monkeypatch):
     assert "rules ahead could not be started" in caplog.text
 
 
+def test_the_other_process_imports_from_where_this_one_does(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ahead.sys, "path", ["", "/somewhere", tmp_path])
+    assert ahead._import_path() == [str(tmp_path), "/somewhere"]
+
+
 @pytest.fixture
 def begun(monkeypatch, tmp_path):
     """What `begin_ahead` would start."""

@@ -76,8 +76,12 @@ def test_any_number_of_frames_is_drawn_with_what_is_compiled() -> None:
 
     def drawn(num_frames: int, counts: list[int]) -> int:
         """How many graphs it took a renderer of so many frames to draw others as well."""
-        renderer = CompiledRenderer(*inputs, num_frames=num_frames, backend="eager")
-        renderer.before_fill = lambda: waits.append(num_frames)
+        renderer = CompiledRenderer(
+            *inputs,
+            num_frames=num_frames,
+            before_fill=lambda: waits.append(num_frames),
+            backend="eager",
+        )
         before = counters["stats"]["unique_graphs"]
         for count in counts:
             scene = Scene(*(field[:count] for field in scenes.scene))
