@@ -73,9 +73,9 @@ def puzzle(
 
 
 def steps_between(cells: np.ndarray, start: int, shut: set[int] | None = None) -> np.ndarray:
-    """Breadth-first distances (H * W,) from a cell over everything but walls and shut doors."""
+    """Breadth-first distances (H * W,) from a cell, not over walls, void and shut doors."""
     height, width = cells.shape
-    free = (cells != Cell.WALL).reshape(-1)
+    free = ~np.isin(cells, (Cell.WALL, Cell.VOID)).reshape(-1)
     for cell in shut or ():
         free[cell] = False
     distance = np.full(height * width, -1)
