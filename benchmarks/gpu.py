@@ -23,6 +23,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from episodic_curiosity.agent import Agent
 from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus
+from episodic_curiosity.checks import usable_device
 from episodic_curiosity.compiling import warming_up
 from episodic_curiosity.config import Run
 from episodic_curiosity.presets import resolve
@@ -46,6 +47,13 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
     parser.add_argument("--task", default="maze/no-reward")
     options = parser.parse_args()
+    if options.updates < 1:
+        parser.error(f"--updates must be at least 1, got {options.updates}")
+    try:
+        usable_device("cuda")
+        resolve(options.task, "ppo", "gpu", STEPS, seed=0)
+    except ValueError as error:
+        parser.error(str(error))
     print(
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {options.task}, gpu preset"
     )

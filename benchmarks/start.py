@@ -18,6 +18,7 @@ import torch
 from torch._dynamo.utils import get_compilation_metrics
 
 from episodic_curiosity.bonus.episodic import EpisodicBonus
+from episodic_curiosity.checks import usable_device
 from episodic_curiosity.compiling import warming_up
 from episodic_curiosity.presets import resolve
 from episodic_curiosity.train import Parts
@@ -35,11 +36,12 @@ def main() -> None:
     options = parser.parse_args()
     if options.rollouts < 1:
         parser.error(f"--rollouts must be at least 1, got {options.rollouts}")
-    device = torch.device(options.device)
     try:
+        usable_device(options.device)
         run = resolve(options.task, options.method, "gpu", STEPS, seed=0)
     except ValueError as error:
         parser.error(str(error))
+    device = torch.device(options.device)
     if device.type == "cpu":
         world = dataclasses.replace(run.world, num_envs=16)
         run = dataclasses.replace(
@@ -70,7 +72,8 @@ def main() -> None:
         print(f"{lap.last - lap.begin:7.1f} s in all\n")
         for compiled in get_compilation_metrics():
             seconds, count = compiled.entire_frame_compile_time_s, compiled.graph_op_count
-            print(f"{seconds or 0.0:7.1f} s of it for {compiled.co_name}, {count} operations")
+            if compiled.co_name:
+                print(f"{seconds or 0:7.1f} s of it for {compiled.co_name}, {count} operations")
         collect = lap.timed(parts.collector.collect, options.rollouts)
         learn = lap.timed(lambda: parts.ppo.update(rollout, 1), -(-options.rollouts // 2))
     print(

@@ -29,6 +29,7 @@ from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.training import FitConfig
 from episodic_curiosity.worlds import FAMILIES, Split
 
+MOST_STEPS = 10**12  # days to come at any speed; beyond, clocks do not count
 Vectorization = Literal["auto", "sync", "async", "vector_entry_point"]
 BonusConfig = ConstantConfig | OracleConfig | ICMConfig | EpisodicConfig
 
@@ -244,6 +245,8 @@ class Run:
         check_type("ppo", self.ppo, PPOConfig)
         check_type("record", self.record, RecordConfig)
         check_at_least("steps", self.steps, 1)
+        if self.steps > MOST_STEPS:
+            raise ValueError(f"steps must be at most {MOST_STEPS:,}, got {self.steps:,}")
         if self.batch_size % self.ppo.num_minibatches:
             raise ValueError(
                 f"{self.ppo.num_steps} steps of {self.world.num_envs} environments cannot be "
@@ -284,7 +287,7 @@ class Run:
     def num_updates(self) -> int:
         """As many as the steps are enough for; raises where that is none."""
         play = self.random_play_steps
-        self._check_random_play()
+        self.check_random_play()
         num_updates = (self.steps - play) // self.batch_size
         if num_updates < 1:
             after = f", after {play:,} steps of random play" if play else ""
@@ -294,7 +297,7 @@ class Run:
             )
         return num_updates
 
-    def _check_random_play(self) -> None:
+    def check_random_play(self) -> None:
         """Raises where environments play too briefly to be ever far from where they were."""
         if not self.random_play_steps:
             return

@@ -19,6 +19,7 @@ from episodic_curiosity.bonus.oracle import VisitedCells
 from episodic_curiosity.capture import Captured, graph_device
 from episodic_curiosity.checks import check_at_least, usable_device
 from episodic_curiosity.config import Run
+from episodic_curiosity.progress import Progress, Silence
 from episodic_curiosity.randomness import random_bits, seed_words
 from episodic_curiosity.record import read_config
 from episodic_curiosity.saving import write_atomically
@@ -114,6 +115,7 @@ def evaluate(
     deterministic: bool = False,
     seed: int = 0,
     trajectories: bool = False,
+    progress: bool = False,
 ) -> Evaluation:
     """Plays at least `num_episodes` whole episodes of a world, from its reset by that seed.
 
@@ -133,10 +135,15 @@ def evaluate(
         tally.add(*play.step())
 
     step = Captured(play_once, graph_device(spec.device, spec.can_capture))
-    for time in range(rounds * spec.episode_steps):
-        if time % LOOK_EVERY == 0 and tally.is_complete():
-            break
-        step()
+    most = rounds * spec.episode_steps
+    with Progress(most * spec.num_envs) if progress else Silence() as display:
+        for time in range(1, most + 1):
+            step()
+            if time % LOOK_EVERY == 0:
+                if tally.is_complete():
+                    break
+                display.update(time * spec.num_envs, {})
+        display.finish(time * spec.num_envs)
     if not tally.is_complete():
         raise RuntimeError(
             f"{spec.task} plays episodes of more than the {spec.episode_steps} steps it says"
@@ -152,6 +159,7 @@ def evaluate_run(
     deterministic: bool = False,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     seed: int = 0,
+    progress: bool = False,
 ) -> Evaluation:
     """Evaluates the agent of a run's folder and writes evaluation.json there.
 
@@ -171,7 +179,12 @@ def evaluate_run(
     )
     with contextlib.closing(world):
         evaluation = evaluate(
-            agent, world, num_episodes=episodes, deterministic=deterministic, seed=seed
+            agent,
+            world,
+            num_episodes=episodes,
+            deterministic=deterministic,
+            seed=seed,
+            progress=progress,
         )
     content = {"split": split, "seed": seed} | evaluation.to_dict()
     packed = json.dumps(content, indent=2, allow_nan=False).encode() + b"\n"

@@ -55,6 +55,11 @@ class Progress:
         if time.monotonic() - self._drawn_at >= self._display.interval:
             self._draw()
 
+    def finish(self, steps: int) -> None:
+        """All is done, perhaps after fewer steps than there might have been."""
+        self._status.total_steps = steps
+        self._status.advance(steps)
+
     def note(self, text: str) -> None:
         """A line that stays."""
         self._display.note(text)
@@ -81,6 +86,9 @@ class Silence:
         pass
 
     def update(self, steps: int, metrics: Mapping[str, float]) -> None:
+        pass
+
+    def finish(self, steps: int) -> None:
         pass
 
     def note(self, text: str) -> None:

@@ -29,6 +29,8 @@ from episodic_curiosity.saving import LoadError
 CONFIG, METRICS, TIMING = "config.json", "metrics.jsonl", "timing.jsonl"
 TENSORBOARD, CHECKPOINTS, LOCK = "tensorboard", "checkpoints", ".lock"
 KIND = "run"
+# What a run leaves for others; where no run is, somebody else has saved it.
+SAVED = ("agent.json", "agent.safetensors", "r_network.json", "r_network.safetensors")
 ABSENT = object()
 
 
@@ -128,6 +130,7 @@ class Record:
 
         content = saving.header_bytes(KIND, config, code=__version__)
         if not any((self.folder / name).exists() for name in (CONFIG, METRICS, CHECKPOINTS)):
+            self._check_free()
             saving.write_atomically({self.folder / CONFIG: content})
             return True
         if not resume:
@@ -147,6 +150,15 @@ class Record:
                 f"{self.folder} holds a run with another config: {'; '.join(changed[:3])}{more}"
             )
         return False
+
+    def _check_free(self) -> None:
+        """Raises where a run would replace what somebody has saved there."""
+        for name in SAVED:
+            if (self.folder / name).exists():
+                raise RunFolderError(
+                    f"{self.folder} already holds {name}, which a run would replace: "
+                    f"choose another folder (--out)"
+                )
 
     def _forget(
         self,

@@ -55,7 +55,7 @@ def load(
         module = make(**config)
     except (TypeError, ValueError, RuntimeError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
-        raise LoadError(f"{folder / kind}.json does not describe a {kind}: {reason}") from None
+        raise LoadError(f"{folder / kind}.json describes no {kind}: {reason}") from None
     if difference := first_difference(weights, module.state_dict()):
         raise LoadError(f"{folder / kind}.safetensors {difference}")
     module.load_state_dict(weights)

@@ -1,9 +1,11 @@
 """What a sample says about where it came from: mean, spread, and how sure the mean is.
 
-Scores of several tasks are samples in strata: each task is resampled by itself, and so keeps
-its weight. Shapes: V values, R resamples; W values of the sample compared with.
+Scores of several tasks are samples in strata, which weigh the same however many seeds each has:
+a task is resampled by itself. Shapes: V values, R resamples; W values of the sample compared
+with.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -65,17 +67,20 @@ def interquartile_mean(
     """The mean of the middle half of all values together, each stratum being (V,) values.
 
     A quarter of the values, rounded down, is cut from each end: of three or fewer none is, of
-    five the best and the worst.
+    five the best and the worst. Where strata differ in size, each value is first repeated until
+    they no longer do.
     """
     samples = [_checked(values) for values in strata]
     if not samples:
         raise ValueError("strata must be at least one list of values, got none")
     sizes = [len(sample) for sample in samples]
+    repeats = [math.lcm(*sizes) // size for size in sizes]
+    times = np.repeat(repeats, sizes)
     found = []
     for drawn in _draws(sizes, num_resamples, seed):
         picked = [sample[rows] for sample, rows in zip(samples, drawn, strict=True)]
-        found.append(_middle_half(np.concatenate(picked, axis=1)))
-    value = float(_middle_half(np.concatenate(samples)[None])[0])
+        found.append(_middle_half(np.concatenate(picked, axis=1), times))
+    value = float(_middle_half(np.concatenate(samples)[None], times)[0])
     return Estimate(value, *_middle(np.concatenate(found), CONFIDENCE), min(sizes))
 
 
@@ -156,10 +161,16 @@ def _counts(drawn: NDArray[Any]) -> NDArray[Any]:
     return counts.reshape(drawn.shape)
 
 
-def _middle_half(values: NDArray[Any]) -> NDArray[Any]:
-    """The interquartile mean of each row of (R, V) values, (R,)."""
-    cut = values.shape[1] // 4
-    means: NDArray[Any] = np.sort(values, axis=1)[:, cut : values.shape[1] - cut].mean(axis=1)
+def _middle_half(values: NDArray[Any], times: NDArray[Any]) -> NDArray[Any]:
+    """The interquartile mean of each row of (R, V) values, (R,), each taken (V,) times."""
+    order = np.argsort(values, axis=1)
+    times = times[order]  # (R, V)
+    last = times.cumsum(axis=1)
+    total = times[0].sum()
+    cut = total // 4
+    kept = (np.minimum(last, total - cut) - np.maximum(last - times, cut)).clip(min=0)
+    sums = (np.take_along_axis(values, order, axis=1) * kept).sum(axis=1)
+    means: NDArray[Any] = sums / (total - 2 * cut)
     return means
 
 

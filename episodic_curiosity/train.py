@@ -60,6 +60,7 @@ def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True
 
 def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
     """Fits an R-network to random play, for any run of a world with the same views."""
+    run.check_random_play()
     if any((folder / name).exists() for name in ("r_network.json", "config.json")):
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
     with folder_for_work(folder):

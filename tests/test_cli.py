@@ -161,6 +161,11 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
         ("train --task maze/sparse --steps many", "--steps: invalid int value: 'many'"),
         ("train --task maze/sparse --steps 10", "10 steps are too few: one rollout takes"),
         ("train --task maze/sparse --steps", "--steps: expected one argument"),
+        (
+            f"train --task maze/sparse --steps {10**22}",
+            "steps must be at most 1,000,000,000,000",
+        ),
+        ("train --task maze/sparse --out .", "--out is the present folder, which is not empty"),
         ("train --task maze/sparse --ppo.gama 1", "--ppo.gama"),
         ("train --task maze/sparse --ppo.gamma 2", "gamma must be"),
         ("train --task maze/sparse --world.maze-size x", "--world.maze-size"),
@@ -177,6 +182,7 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
         ("fit --out x", "say whose random play to fit to"),
         ("fit --task maze/sparse --tasks maze/dense-1 --out x", "say whose random play"),
         ("fit --task maze/sparse", "--out"),
+        ("fit --task maze/sparse --out .", "--out is the present folder, which is not empty"),
         ("fit --tasks maze/sparse,maze/none --out x", "there is no task 'maze/none'"),
         ("evaluate", "PATH"),
         ("evaluate runs/x --split tset", "tset"),
@@ -236,7 +242,7 @@ def test_fit_takes_one_task_or_several(calls):
 def test_evaluate_prints_the_report(calls, capsys):
     call("evaluate runs/x --episodes 12 --deterministic --device cpu")
     options = {"episodes": 12, "split": "test", "deterministic": True, "device": "cpu"}
-    assert calls == [(Path("runs/x"), options)]
+    assert calls == [(Path("runs/x"), options | {"progress": True})]
     assert capsys.readouterr().out == "the report\n"
 
 

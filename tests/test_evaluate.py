@@ -249,6 +249,13 @@ def test_a_runs_folder_is_evaluated_on_whole_episodes_of_held_out_levels(run_fol
     assert json.loads((run_folder / "evaluation.json").read_text())["split"] == "train"
 
 
+def test_how_far_it_is_can_be_shown(run_folder, capsys):
+    evaluate_run(run_folder, episodes=5, device="cpu")
+    assert capsys.readouterr().err == ""
+    evaluate_run(run_folder, episodes=5, device="cpu", progress=True)
+    assert capsys.readouterr().err.startswith("30 of 30 steps (100%)")
+
+
 def test_a_folder_without_a_run(tmp_path):
     with pytest.raises(saving.LoadError, match="cannot be read"):
         evaluate_run(tmp_path)

@@ -57,6 +57,14 @@ def test_lines_every_ten_seconds_and_at_the_end(clock):
     ]
 
 
+def test_it_may_be_done_sooner_than_foreseen(clock):
+    file = io.StringIO()
+    with Progress(1000, file=file) as progress:
+        clock(4)
+        progress.finish(200)
+    assert file.getvalue() == "200 of 200 steps (100%), 50 steps/s, 0:00:04 in all\n"
+
+
 def test_the_last_line_is_not_said_twice(clock):
     file = io.StringIO()
     with Progress(10, file=file) as progress:

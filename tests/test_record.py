@@ -148,6 +148,16 @@ def test_a_folder_with_a_run_is_not_overwritten(folder):
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["agent.json", "r_network.safetensors"])
+def test_what_somebody_has_saved_is_not_replaced(folder, name):
+    folder.mkdir(parents=True)
+    (folder / name).write_bytes(b"mine")
+    with pytest.raises(RunFolderError, match=f"runs/x already holds {name}, which a run would"):
+        Record(folder, CONFIG)
+    assert (folder / name).read_bytes() == b"mine"
+    assert not (folder / "config.json").exists()
+
+
 def test_a_new_run_that_fails_before_its_first_checkpoint_leaves_the_folder_free(folder):
     def fail(record):
         with record:

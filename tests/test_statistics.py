@@ -103,7 +103,11 @@ def test_other_bad_input():
         ([[9.0, 1.0, 3.0, 2.0]], 2.5),  # 2 and 3 are left
         ([[0.0, 1.0, 2.0, 3.0, 100.0]], 2.0),  # 1, 2 and 3
         # One sample of eight, 0 1 2 3 10 20 30 50, of which 2 3 10 20 are left.
-        ([[0.0, 1.0, 2.0, 3.0, 50.0], [30.0, 10.0, 20.0]], 8.75),
+        ([[0.0, 1.0, 2.0, 50.0], [30.0, 10.0, 20.0, 3.0]], 8.75),
+        # Two tasks weigh the same: 1 2 4 4 of the first and the second.
+        ([[1.0, 2.0], [4.0]], 3.0),
+        # 0 0 0 6 6 6 of the one, 1 1 2 2 3 3 of the other, of which 1 1 2 2 3 3 are left.
+        ([[0.0, 6.0], [1.0, 2.0, 3.0]], 2.0),
     ],
 )
 def test_interquartile_mean_by_hand(strata, expected):
@@ -127,10 +131,11 @@ def test_stratified_interval_is_that_of_a_loop():
     for number in range(300):
         values = [
             stratum[i]
-            for stratum, rows in zip(strata, drawn, strict=True)
+            for stratum, rows, times in zip(strata, drawn, (4, 3), strict=True)
             for i in rows[number]
+            for _ in range(times)
         ]
-        means.append(np.mean(sorted(values)[1:6]))  # 7 // 4 = 1 from each end
+        means.append(np.mean(sorted(values)[6:18]))  # 24 // 4 = 6 from each end
     found = interquartile_mean(strata, num_resamples=300, seed=4)
     assert found[1:3] == pytest.approx(tuple(np.percentile(means, [2.5, 97.5])))
 

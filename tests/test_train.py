@@ -120,6 +120,16 @@ def test_nothing_is_played_for_a_folder_that_cannot_be_one(tmp_path, monkeypatch
         fit(tiny_run("ppo+ec"), file, progress=False)
 
 
+def test_nothing_is_played_that_is_too_little_for_an_r_network(tmp_path, monkeypatch):
+    monkeypatch.setattr("episodic_curiosity.train.make_world", None)
+    run = tiny_run("ppo+ec")
+    play = replace(run.r_network.random_play, steps=8)
+    run = replace(run, r_network=replace(run.r_network, random_play=play))
+    with pytest.raises(ValueError, match=r"8 steps of random play are \d for each of"):
+        fit(run, tmp_path / "r", progress=False)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("tasks", [(), ("maze/sparse", "maze/no-reward")])
 def test_a_fitted_r_network_serves_another_task(tasks, tmp_path):
     run = tiny_run("ppo+ec")

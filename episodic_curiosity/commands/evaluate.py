@@ -34,5 +34,6 @@ def evaluate(arguments: list[str]) -> None:
         split=options.split,
         deterministic=options.deterministic,
         device=options.device,
+        progress=True,
     )
     print(evaluation.report())

@@ -11,6 +11,7 @@ from episodic_curiosity import paper
 from episodic_curiosity.commands.reading import (
     EXAMPLE,
     PRESET,
+    check_out,
     read_some,
     resolve,
     with_hyphens,
@@ -40,6 +41,7 @@ class FitOptions:
 def fit(arguments: list[str]) -> None:
     """Fits an R-network to random play, for train --r-network-from."""
     run, folder = read_fit(arguments)
+    check_out(folder)
     from episodic_curiosity.train import fit as fit_run
 
     fit_run(run, folder, progress=True)

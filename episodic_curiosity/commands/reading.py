@@ -40,6 +40,12 @@ def read_some(arguments: list[str]) -> argparse.Namespace:
     return reader.parse_known_args(arguments)[0]
 
 
+def check_out(folder: Path) -> None:
+    """Raises where what is new would be mixed with what is in the present folder."""
+    if folder == Path() and any(folder.iterdir()):
+        raise ValueError("--out is the present folder, which is not empty; name another one")
+
+
 def resolve(some: argparse.Namespace, task: str, method: str) -> Run:
     preset = some.preset or PRESET
     check_choice("preset", preset, presets.PRESETS)

@@ -28,7 +28,13 @@ def report(arguments: list[str]) -> None:
     )
     if options.out and options.out.suffix == ".md":
         raise ValueError(f"--out is for a page, got {options.out}; use --markdown for that")
+    if options.markdown and options.markdown.suffix == ".html":
+        raise ValueError(
+            f"--markdown is for tables, got {options.markdown}; use --out for that"
+        )
     page = options.out or (None if options.markdown else PAGE)
+    if page and options.markdown and page.absolute() == options.markdown.absolute():
+        raise ValueError(f"--out and --markdown must be two files, got {page} for both")
     from episodic_curiosity.saving import check_writable, write_atomically
 
     for path in (page, options.markdown):

@@ -12,6 +12,7 @@ from episodic_curiosity.commands.reading import (
     EXAMPLE,
     METHOD,
     Once,
+    check_out,
     read_some,
     resolve,
     with_hyphens,
@@ -54,6 +55,8 @@ def train(arguments: list[str]) -> None:
     """Trains an agent; with --task TASK --help, shows every value it would use."""
     options = read_train(arguments)
     folder = options.folder.out or Path("runs") / options.run.name
+    if not options.folder.resume:
+        check_out(folder)
     from episodic_curiosity.train import train as train_run
 
     try:

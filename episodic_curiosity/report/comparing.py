@@ -1,5 +1,6 @@
 """One method beside another: normalised scores, and how likely the one beats the other."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from episodic_curiosity.experiments import Row
@@ -22,6 +23,7 @@ class Overall(NamedTuple):
     num_tasks: int  # with a score: those where the Grid Oracle was measured too
     score: Estimate | None  # interquartile mean of the normalised values
     improvement: Estimate | None  # on the baseline
+    num_compared: int  # tasks behind that
 
 
 def baseline(grid: Grid) -> Row:
@@ -37,19 +39,25 @@ def improvement(grid: Grid, row: Row, task: str | None = None) -> Estimate | Non
     Tasks count on which both have two seeds or more. None where there is nothing to compare:
     no such task, no other row, or no direction that is better.
     """
-    base = baseline(grid)
-    if row == base or grid.experiment.measure == "speed":
-        return None
-    pairs = [
-        (ours.values, theirs.values)
-        for each in grid.tasks
-        if task in (None, each)
-        if len((ours := grid.place(row, each)).results) >= MIN_SEEDS
-        and len((theirs := grid.place(base, each)).results) >= MIN_SEEDS
-    ]
+    pairs = _compared(grid, row, grid.tasks if task is None else [task])
     if not pairs:
         return None
     return probability_of_improvement([ours for ours, _ in pairs], [its for _, its in pairs])
+
+
+def _compared(
+    grid: Grid, row: Row, tasks: Sequence[str]
+) -> list[tuple[list[float], list[float]]]:
+    """The row's values and the baseline's, of every task on which both have enough seeds."""
+    base = baseline(grid)
+    if row == base or grid.experiment.measure == "speed":
+        return []
+    places = [(grid.place(row, task), grid.place(base, task)) for task in tasks]
+    return [
+        (ours.values, theirs.values)
+        for ours, theirs in places
+        if min(len(ours.results), len(theirs.results)) >= MIN_SEEDS
+    ]
 
 
 def normalised(grid: Grid, place: Place) -> list[float] | None:
@@ -88,5 +96,6 @@ def overall(grid: Grid) -> list[Overall]:
         places = [grid.place(row, task) for task in grid.tasks]
         strata = [values for place in places if (values := normalised(grid, place))]
         score = interquartile_mean(strata) if strata else None
-        found.append(Overall(row, len(strata), score, improvement(grid, row)))
+        num_compared = len(_compared(grid, row, grid.tasks))
+        found.append(Overall(row, len(strata), score, improvement(grid, row), num_compared))
     return found

@@ -26,13 +26,13 @@ READING = (
     "one number of test episodes are ever averaged; the first two stand beside every number. "
     "The paper's number of seeds stands in brackets.",
     "IQM is the interquartile mean: the mean without the best and the worst quarter of the "
-    "runs. Intervals are those of a bootstrap that resamples the seeds of each task by "
-    "themselves. Of many seeds they hold the true value 95 times in 100; of few they are too "
-    "narrow and hold it less often, of five about 84 times, of three 73, of two 51. One seed "
-    "has none. P(better than X) is how likely a run of the method beats a run of X on the same "
-    "task, of those with two seeds or more of both; 0.50 is a draw. Normalised means divided "
-    "by the mean of the Grid Oracle, which knows where it is, with the same preset and steps; "
-    "the intervals take that mean as given.",
+    "runs, where every task weighs the same. Intervals are those of a bootstrap that "
+    "resamples the seeds of each task by themselves. Of many seeds they hold the true value 95 "
+    "times in 100; of few they are too narrow and hold it less often, of five about 84 times, "
+    "of three 73, of two 51. One seed has none. P(better than X) is how likely a run of the "
+    "method beats a run of X on the same task, of those with two seeds or more of both; 0.50 "
+    "is a draw. Normalised means divided by the mean of the Grid Oracle, which knows where it "
+    "is, with the same preset and steps; the intervals take that mean as given.",
     promises.READING,
     "Steps/s while training are the median over the updates, without the work on R-networks; "
     "in all is every step over every second of the run, compilers included, without the test.",

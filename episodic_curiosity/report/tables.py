@@ -43,15 +43,17 @@ def beside_table(grid: Grid) -> Table:
 def overall_table(grid: Grid) -> Table:
     """Every row over all tasks; without rows where nothing can be compared."""
     lines = [line for line in overall(grid) if line.score or line.improvement]
-    head = [str(grid.setting), f"P(better than {baseline(grid).name})"]
+    base, num_tasks = baseline(grid), len(grid.tasks)
+    head = [str(grid.setting), f"P(better than {base.name})", "tasks compared"]
     if scored := any(line.score for line in lines):
         head += ["IQM, normalised", "95 % interval", "tasks with a score"]
     colours = {row.name: number for number, row in enumerate(grid.experiment.rows, 1)}
     rows: list[list[str | Entry]] = []
-    for line in lines if len(grid.tasks) > 1 else []:
+    for line in lines if num_tasks > 1 else []:
         name = Entry(line.row.name, colour=colours[line.row.name])
-        score = _score(line, len(grid.tasks)) if scored else []
-        rows.append([name, written.estimate(line.improvement), *score])
+        score = _score(line, num_tasks) if scored else []
+        compared = "-" if line.row == base else f"{line.num_compared} of {num_tasks}"
+        rows.append([name, written.estimate(line.improvement), compared, *score])
     return Table(head, rows)
 
 

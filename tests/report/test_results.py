@@ -217,13 +217,22 @@ def test_a_folder_is_no_file_to_write_to(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
-def test_a_page_is_no_markdown(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--out x.md", "--out is for a page, got x.md"),
+        ("--markdown x.html", "--markdown is for tables, got x.html"),
+        ("--out x --markdown ./x", "--out and --markdown must be two files, got x for both"),
+    ],
+)
+def test_a_page_is_no_markdown(tmp_path, monkeypatch, capsys, line, words):
+    monkeypatch.chdir(tmp_path)
     write(tmp_path / "results", "table1", "ppo", "sparse", 10.0)
     with pytest.raises(SystemExit) as stopped:
-        main(["report", str(tmp_path / "results"), "--out", str(tmp_path / "x.md")])
+        main(["report", "results", *line.split()])
     assert stopped.value.code == 2
-    assert "--out is for a page" in capsys.readouterr().err
-    assert not (tmp_path / "x.md").exists()
+    assert words in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
 def test_what_is_no_file_is_not_replaced(tmp_path, capsys):

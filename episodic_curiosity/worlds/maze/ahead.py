@@ -58,7 +58,8 @@ class Helper:
 
     @property
     def is_at_work(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+        process = self._process  # which another thread may have waited for just now
+        return process is not None and process.poll() is None
 
     def wait(self) -> None:
         """Returns when it is done, or can be done only here."""

@@ -246,7 +246,7 @@ class MazeWorld:
             )
 
     def close(self) -> None:
-        """Nothing is held that must be given back; late errors of a GPU world are raised."""
+        """Raises late errors of a GPU world; what compiles ahead goes on for the next world."""
         self.check()
 
     def _unborn(self, num_envs: int, seed: int) -> MazeState:
