@@ -51,7 +51,8 @@ def main() -> None:
         parser.error(f"--updates must be at least 1, got {options.updates}")
     try:
         usable_device("cuda")
-        resolve(options.task, "ppo", "gpu", STEPS, seed=0)
+        for name in options.methods:
+            resolve(options.task, name.partition("/")[0], "gpu", STEPS, seed=0)
     except ValueError as error:
         parser.error(str(error))
     print(

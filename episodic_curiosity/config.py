@@ -29,7 +29,7 @@ from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.training import FitConfig
 from episodic_curiosity.worlds import FAMILIES, Split
 
-MOST_STEPS = 10**12  # days to come at any speed; beyond, clocks do not count
+MOST_STEPS = 10**12  # a month at the fastest rate measured; far beyond, no date holds the end
 Vectorization = Literal["auto", "sync", "async", "vector_entry_point"]
 BonusConfig = ConstantConfig | OracleConfig | ICMConfig | EpisodicConfig
 

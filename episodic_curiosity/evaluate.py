@@ -143,8 +143,10 @@ def evaluate(
                 if tally.is_complete():
                     break
                 display.update(time * spec.num_envs, {})
-        display.finish(time * spec.num_envs)
-    if not tally.is_complete():
+        is_complete = tally.is_complete()
+        if is_complete:
+            display.finish(time * spec.num_envs)
+    if not is_complete:
         raise RuntimeError(
             f"{spec.task} plays episodes of more than the {spec.episode_steps} steps it says"
         )

@@ -106,7 +106,7 @@ def _measure_agent(run: Run, folder: Path, episodes: int, progress: bool) -> Mea
     """Trains, and plays the test levels."""
     train(run, folder, resume=True, progress=progress)
     began = time.monotonic()
-    evaluation = evaluate_run(folder, episodes=episodes, device=run.device)
+    evaluation = evaluate_run(folder, episodes=episodes, device=run.device, progress=progress)
     seconds = time.monotonic() - began
     metrics = {name: short._asdict() for name, short in evaluation.summary().items()}
     timing = _training_time(folder) | {"evaluation_seconds": round(seconds, 3)}

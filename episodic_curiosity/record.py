@@ -60,6 +60,7 @@ class Record:
         self._checkpoints = Checkpoints(folder / CHECKPOINTS)
         self._state: State | None = None
         self._num_lines, self._steps, self._seconds = 0, -1, 0.0
+        _check_free(folder)
         with contextlib.ExitStack() as stack:
             stack.enter_context(_lock(folder))
             if self._claim(config, resume, may_differ):
@@ -129,8 +130,7 @@ class Record:
         from episodic_curiosity import __version__
 
         content = saving.header_bytes(KIND, config, code=__version__)
-        if not any((self.folder / name).exists() for name in (CONFIG, METRICS, CHECKPOINTS)):
-            self._check_free()
+        if not _holds_run(self.folder):
             saving.write_atomically({self.folder / CONFIG: content})
             return True
         if not resume:
@@ -150,15 +150,6 @@ class Record:
                 f"{self.folder} holds a run with another config: {'; '.join(changed[:3])}{more}"
             )
         return False
-
-    def _check_free(self) -> None:
-        """Raises where a run would replace what somebody has saved there."""
-        for name in SAVED:
-            if (self.folder / name).exists():
-                raise RunFolderError(
-                    f"{self.folder} already holds {name}, which a run would replace: "
-                    f"choose another folder (--out)"
-                )
 
     def _forget(
         self,
@@ -239,6 +230,20 @@ def _make_folder(folder: Path) -> None:
         raise RunFolderError(f"{folder} is a file; name a folder") from None
     except OSError as error:
         raise RunFolderError(f"{folder} cannot be written to ({error.strerror})") from None
+
+
+def _holds_run(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (CONFIG, METRICS, CHECKPOINTS))
+
+
+def _check_free(folder: Path) -> None:
+    """Raises where a run might replace what somebody has saved there."""
+    saved = [name for name in SAVED if (folder / name).exists()]
+    if saved and not _holds_run(folder):
+        raise RunFolderError(
+            f"{folder} already holds {saved[0]}, which is of no run there: "
+            f"choose another folder (--out)"
+        )
 
 
 @contextlib.contextmanager

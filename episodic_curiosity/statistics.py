@@ -1,8 +1,7 @@
 """What a sample says about where it came from: mean, spread, and how sure the mean is.
 
-Scores of several tasks are samples in strata, which weigh the same however many seeds each has:
-a task is resampled by itself. Shapes: V values, R resamples; W values of the sample compared
-with.
+Scores of several tasks are samples in strata, which weigh the same however many seeds each has;
+each is resampled by itself. Shapes: V values, R resamples; W values of those compared with.
 """
 
 import math
@@ -66,9 +65,9 @@ def interquartile_mean(
 ) -> Estimate:
     """The mean of the middle half of all values together, each stratum being (V,) values.
 
-    A quarter of the values, rounded down, is cut from each end: of three or fewer none is, of
-    five the best and the worst. Where strata differ in size, each value is first repeated until
-    they no longer do.
+    Where strata differ in size, each value is first repeated until they no longer do. Then a
+    quarter of the values, rounded down, is cut from each end: of three or fewer none is, of
+    five the best and the worst.
     """
     samples = [_checked(values) for values in strata]
     if not samples:

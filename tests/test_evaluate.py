@@ -256,6 +256,17 @@ def test_how_far_it_is_can_be_shown(run_folder, capsys):
     assert capsys.readouterr().err.startswith("30 of 30 steps (100%)")
 
 
+def test_it_ends_at_the_first_look_after_all_is_played(agent, monkeypatch, capsys):
+    monkeypatch.setattr("episodic_curiosity.evaluate.LOOK_EVERY", 2)
+    world = Schedule([[3], [3]], episode_steps=9)
+    evaluation = evaluate(agent, world, num_episodes=2, progress=True)
+    assert evaluation.length.tolist() == [3, 3]
+    assert len(world.actions) == 4
+    first, last = capsys.readouterr().err.splitlines()
+    assert first.startswith("4 of 18 steps (22%)")
+    assert last.startswith("8 of 8 steps (100%)")
+
+
 def test_a_folder_without_a_run(tmp_path):
     with pytest.raises(saving.LoadError, match="cannot be read"):
         evaluate_run(tmp_path)

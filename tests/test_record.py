@@ -152,10 +152,12 @@ def test_a_folder_with_a_run_is_not_overwritten(folder):
 def test_what_somebody_has_saved_is_not_replaced(folder, name):
     folder.mkdir(parents=True)
     (folder / name).write_bytes(b"mine")
-    with pytest.raises(RunFolderError, match=f"runs/x already holds {name}, which a run would"):
-        Record(folder, CONFIG)
-    assert (folder / name).read_bytes() == b"mine"
-    assert not (folder / "config.json").exists()
+    for resume in (False, True):
+        with pytest.raises(
+            RunFolderError, match=f"runs/x already holds {name}, which is of no"
+        ):
+            Record(folder, CONFIG, resume=resume)
+    assert [path.read_bytes() for path in folder.iterdir()] == [b"mine"]
 
 
 def test_a_new_run_that_fails_before_its_first_checkpoint_leaves_the_folder_free(folder):

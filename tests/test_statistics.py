@@ -106,8 +106,8 @@ def test_other_bad_input():
         ([[0.0, 1.0, 2.0, 50.0], [30.0, 10.0, 20.0, 3.0]], 8.75),
         # Two tasks weigh the same: 1 2 4 4 of the first and the second.
         ([[1.0, 2.0], [4.0]], 3.0),
-        # 0 0 0 6 6 6 of the one, 1 1 2 2 3 3 of the other, of which 1 1 2 2 3 3 are left.
-        ([[0.0, 6.0], [1.0, 2.0, 3.0]], 2.0),
+        # 0 0 0 6 6 6 and 1 1 4 4 5 5, of which 1 1 4 4 5 5 are left.
+        ([[0.0, 6.0], [1.0, 4.0, 5.0]], 10.0 / 3.0),
     ],
 )
 def test_interquartile_mean_by_hand(strata, expected):

@@ -42,7 +42,7 @@ def read_some(arguments: list[str]) -> argparse.Namespace:
 
 def check_out(folder: Path) -> None:
     """Raises where what is new would be mixed with what is in the present folder."""
-    if folder == Path() and any(folder.iterdir()):
+    if folder.resolve() == Path.cwd() and any(folder.iterdir()):
         raise ValueError("--out is the present folder, which is not empty; name another one")
 
 

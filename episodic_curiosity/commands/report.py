@@ -33,7 +33,7 @@ def report(arguments: list[str]) -> None:
             f"--markdown is for tables, got {options.markdown}; use --out for that"
         )
     page = options.out or (None if options.markdown else PAGE)
-    if page and options.markdown and page.absolute() == options.markdown.absolute():
+    if page and options.markdown and page.resolve() == options.markdown.resolve():
         raise ValueError(f"--out and --markdown must be two files, got {page} for both")
     from episodic_curiosity.saving import check_writable, write_atomically
 

@@ -55,7 +55,7 @@ def train(arguments: list[str]) -> None:
     """Trains an agent; with --task TASK --help, shows every value it would use."""
     options = read_train(arguments)
     folder = options.folder.out or Path("runs") / options.run.name
-    if not options.folder.resume:
+    if not (folder / CONFIG).exists():
         check_out(folder)
     from episodic_curiosity.train import train as train_run
 

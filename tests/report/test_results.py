@@ -82,6 +82,10 @@ def test_a_row_over_all_tasks(layout):
         for oracle in [place(grid, "ppo+oracle", task)]
     ]
     assert lines["ppo+ec"].score == interquartile_mean(strata)
+    assert [lines[name].num_compared for name in ("ppo", "ppo+icm", "ppo+ec")] == [0, 6, 7]
+    head, rows, _ = overall_table(grid)
+    column = head.index("tasks compared")
+    assert [row[column] for row in rows[:3]] == ["-", "6 of 7", "7 of 7"]
 
 
 def test_rows_borrowed_from_table_1_and_what_they_are_compared_with(layout):

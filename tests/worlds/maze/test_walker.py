@@ -66,7 +66,7 @@ class Walker:
             ahead = min((there for there in around if way[there] >= 0), key=way.__getitem__)
             if self.step(self.towards(point if here == cell else self.middle(ahead))):
                 for _ in range(6 * (self.here() in self.shut())):  # until it has slid open
-                    self.step("idle")
+                    self.step("look left")
                 return
         raise AssertionError(f"what is in cell {cell} cannot be had from cell {here}")
 
@@ -81,6 +81,7 @@ class Walker:
         return f"{look} + forward" if abs(left) > 12 else "forward"
 
     def step(self, action: str) -> float:
+        assert action in TASKS["dense-1"].action_names
         reward = self.game.play(action).reward.item()
         self.clock += 1
         self.reward += reward
@@ -103,7 +104,7 @@ class Walker:
 
 
 def test_all_that_can_be_had_of_a_puzzle_is_had_in_a_third_of_its_minute():
-    """So an agent that gets less than Table 1's 19.9 to 22.9 did not look, or did not see."""
+    """And it is as much as the agents of Table 1 have, 19.9 to 22.9."""
     pool = make_pool(PuzzleLayout(), num_levels=200, seed=0, split="test")
     walkers = [Walker(pool, number) for number in range(NUM_PUZZLES)]
     for walker in walkers:
@@ -115,4 +116,4 @@ def test_all_that_can_be_had_of_a_puzzle_is_had_in_a_third_of_its_minute():
         f"steps in the mean and {max(last)} at most"
     )
     assert 15 < np.mean(rewards) < 30  # few puzzles: give or take 4
-    assert max(last) < 400
+    assert max(last) < 300
