@@ -1,5 +1,6 @@
 """What becomes of errors on the command line: a sentence and an exit code, no traceback."""
 
+import argparse
 import os
 import sys
 from collections.abc import Callable
@@ -24,6 +25,15 @@ def call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
         stop(FAILED, _sentence(error))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def whole_number(text: str) -> int:
+    """For argparse, whose own words are about types."""
+    try:
+        return int(text)
+    except ValueError:
+        wanted = "must be a whole number, such as 1_000_000"
+        raise argparse.ArgumentTypeError(f"{wanted}, got {text!r}") from None
 
 
 def stop(code: int, message: str) -> NoReturn:

@@ -14,6 +14,7 @@ import tyro
 
 from episodic_curiosity import paper, presets
 from episodic_curiosity.checks import check_choice
+from episodic_curiosity.commands.calling import whole_number
 from episodic_curiosity.config import Run
 
 EXAMPLE = "maze/no-reward"  # whose values `--help` shows where no task is named
@@ -33,8 +34,8 @@ def read_some(arguments: list[str]) -> argparse.Namespace:
         reader.add_argument(f"--{name}")
     for name in ("r-network", "r-network-from", "r-network-tasks"):
         reader.add_argument(f"--{name}")
-    reader.add_argument("--steps", type=int)
-    reader.add_argument("--seed", type=int, default=0)
+    reader.add_argument("--steps", type=whole_number)
+    reader.add_argument("--seed", type=whole_number, default=0)
     reader.add_argument("--resume", action="store_true")
     reader.add_argument("-h", "--help", action="store_true")
     return reader.parse_known_args(arguments)[0]

@@ -12,7 +12,7 @@ from typing import NoReturn
 from episodic_curiosity.cells import EPISODES, LEAST_EPISODES, Cell
 from episodic_curiosity.checks import check_at_least, check_choice
 from episodic_curiosity.claims import CLAIMS, claimed_cells
-from episodic_curiosity.commands.calling import FAILED, call
+from episodic_curiosity.commands.calling import FAILED, call, whole_number
 from episodic_curiosity.experiments import EXPERIMENTS, Experiment
 from episodic_curiosity.presets import PRESETS
 
@@ -151,13 +151,13 @@ def _read(arguments: list[str]) -> argparse.Namespace:
     add("--dry-run", action="store_true", help="print what would be run, for how long")
     add("--cell", action="append", help="only TASK:METHOD[@VARIANT]:SEED; can be repeated")
     add("--world", help="the family of tasks: maze, dmlab, vizdoom or ant")
-    add("--seeds", type=int, help=f"so many, from 0 (default: {SEEDS})")
-    add("--steps", type=int, help="of each run (default: the preset's)")
+    add("--seeds", type=whole_number, help=f"so many, from 0 (default: {SEEDS})")
+    add("--steps", type=whole_number, help="of each run (default: the preset's)")
     add("--preset", default="cpu", help=f"{', '.join(PRESETS)} (default: cpu)")
     add("--out", type=Path, default=Path("results"), help="for results (default: results)")
     add("--runs", type=Path, default=Path("runs/tables"), help="for runs (runs/tables)")
     episodes = f"of the test, {LEAST_EPISODES} or more (default: {EPISODES})"
-    add("--episodes", type=int, default=EPISODES, help=episodes)
+    add("--episodes", type=whole_number, default=EPISODES, help=episodes)
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
     add("--ray", metavar="ADDRESS", help="run on that Ray cluster; auto: one on this machine")
     add("--ray-cpus", type=float, help="that a cell asks for (default: 1)")
