@@ -19,7 +19,7 @@ from episodic_curiosity.bonus.oracle import VisitedCells
 from episodic_curiosity.capture import Captured, graph_device
 from episodic_curiosity.checks import check_at_least, usable_device
 from episodic_curiosity.config import Run
-from episodic_curiosity.progress import Progress, Silence
+from episodic_curiosity.progress import progress_or_silence
 from episodic_curiosity.randomness import random_bits, seed_words
 from episodic_curiosity.record import read_config
 from episodic_curiosity.saving import write_atomically
@@ -136,7 +136,7 @@ def evaluate(
 
     step = Captured(play_once, graph_device(spec.device, spec.can_capture))
     most = rounds * spec.episode_steps
-    with Progress(most * spec.num_envs) if progress else Silence() as display:
+    with progress_or_silence(progress, most * spec.num_envs) as display:
         for time in range(1, most + 1):
             step()
             if time % LOOK_EVERY == 0:

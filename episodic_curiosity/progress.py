@@ -95,6 +95,12 @@ class Silence:
         pass
 
 
+def progress_or_silence(
+    is_wanted: bool, total_steps: int, start_steps: int = 0
+) -> Progress | Silence:
+    return Progress(total_steps, start_steps) if is_wanted else Silence()
+
+
 @dataclass
 class Status:
     """Where a run stands."""

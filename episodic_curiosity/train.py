@@ -31,7 +31,7 @@ from episodic_curiosity.methods import (
     make_r_network,
     random_play_bytes,
 )
-from episodic_curiosity.progress import Progress, Silence
+from episodic_curiosity.progress import Progress, Silence, progress_or_silence
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.training import FitReport
 from episodic_curiosity.record import Record, RunFolderError, folder_for_work
@@ -46,13 +46,13 @@ def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True
 
     Ctrl-C, or SIGTERM, ends the run after the update that is under way, with a checkpoint.
     """
-    _ = run.num_updates  # raises where the steps are not enough for one
+    total_steps = run.steps_after(run.num_updates)  # raises where they are not enough for one
     # Made before there is a folder: what cannot be run leaves none behind.
     with closing(_make_world(run)) as world:
         parts = Parts.make(run, world, folder)
         with (
             Record(folder, run.to_dict(), resume=resume, may_differ=MAY_DIFFER) as record,
-            _display(run.steps_after(run.num_updates), record.steps, progress) as display,
+            progress_or_silence(progress, total_steps, record.steps) as display,
             stop_request(display.note) as stop,
         ):
             _learn(run, parts, record, display, stop)
@@ -67,7 +67,7 @@ def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
         with closing(_make_world(run)) as world:
             r_network = make_r_network(run, world)
             spec = world.spec
-        with _display(run.steps, 0, progress) as display:
+        with progress_or_silence(progress, run.steps) as display:
             report = _fit(run, r_network, spec, folder, display)
             r_network.save(folder)
             display.note(
@@ -225,10 +225,6 @@ def _fit(
     )
     is_shown = isinstance(display, Progress)
     return fit_r_network(run, r_network, folder, progress=is_shown)
-
-
-def _display(total_steps: int, steps: int, progress: bool) -> Progress | Silence:
-    return Progress(total_steps, steps) if progress else Silence()
 
 
 def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:

@@ -27,6 +27,13 @@ def call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
         sys.exit(INTERRUPTED)
 
 
+class Reader(argparse.ArgumentParser):
+    """Leaves it to `call` to say what is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(message)
+
+
 def whole_number(text: str) -> int:
     """For argparse, whose own words are about types."""
     try:

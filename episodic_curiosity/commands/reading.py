@@ -8,13 +8,12 @@ second has that run's values as its defaults, so that each can be changed by its
 import argparse
 import dataclasses
 from pathlib import Path
-from typing import NoReturn
 
 import tyro
 
 from episodic_curiosity import paper, presets
 from episodic_curiosity.checks import check_choice
-from episodic_curiosity.commands.calling import whole_number
+from episodic_curiosity.commands.calling import Reader, whole_number
 from episodic_curiosity.config import Run
 
 EXAMPLE = "maze/no-reward"  # whose values `--help` shows where no task is named
@@ -22,14 +21,9 @@ METHOD, PRESET = "ppo+eco", "cpu"  # unless others are named
 Once = tyro.conf.FlagCreatePairsOff[bool]  # a flag without its opposite
 
 
-class _Reader(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ValueError(message)
-
-
 def read_some(arguments: list[str]) -> argparse.Namespace:
     """The first reading: what other values depend on; everything else waits for the second."""
-    reader = _Reader(add_help=False, allow_abbrev=False)
+    reader = Reader(add_help=False, allow_abbrev=False)
     for name in ("task", "tasks", "method", "preset", "out"):
         reader.add_argument(f"--{name}")
     for name in ("r-network", "r-network-from", "r-network-tasks"):

@@ -7,23 +7,17 @@ machines with nothing but PyTorch, as `python -m episodic_curiosity.commands.tab
 import argparse
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 from episodic_curiosity.cells import EPISODES, LEAST_EPISODES, Cell
 from episodic_curiosity.checks import check_at_least, check_choice
 from episodic_curiosity.claims import CLAIMS, claimed_cells
-from episodic_curiosity.commands.calling import FAILED, call, whole_number
+from episodic_curiosity.commands.calling import FAILED, Reader, call, whole_number
 from episodic_curiosity.experiments import EXPERIMENTS, Experiment
 from episodic_curiosity.presets import PRESETS
 
 CLAIMED = "claims"  # not a table of the paper: what its words promise
 BUSY = 3  # exit code: nothing failed, and another process is at what is missing
 SEEDS, MOST_SEEDS = 5, 1_000
-
-
-class _Reader(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise ValueError(message)
 
 
 def table(arguments: list[str]) -> None:
@@ -144,7 +138,7 @@ def _list() -> str:
 
 
 def _read(arguments: list[str]) -> argparse.Namespace:
-    reader = _Reader(prog="curiosity table", description=table.__doc__, allow_abbrev=False)
+    reader = Reader(prog="curiosity table", description=table.__doc__, allow_abbrev=False)
     add = reader.add_argument
     add("table", nargs="?", help="which: curiosity table --list names them")
     add("--list", action="store_true", help="name every experiment of the paper")

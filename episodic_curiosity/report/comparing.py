@@ -14,6 +14,7 @@ from episodic_curiosity.statistics import (
 )
 
 MIN_SEEDS = 2  # of each side: what one run beats says nothing about the next
+Pairs = list[tuple[list[float], list[float]]]  # values of two rows, for each task
 
 
 class Overall(NamedTuple):
@@ -39,15 +40,16 @@ def improvement(grid: Grid, row: Row, task: str | None = None) -> Estimate | Non
     Tasks count on which both have two seeds or more. None where there is nothing to compare:
     no such task, no other row, or no direction that is better.
     """
-    pairs = _compared(grid, row, grid.tasks if task is None else [task])
+    return _improvement(_compared(grid, row, grid.tasks if task is None else [task]))
+
+
+def _improvement(pairs: Pairs) -> Estimate | None:
     if not pairs:
         return None
     return probability_of_improvement([ours for ours, _ in pairs], [its for _, its in pairs])
 
 
-def _compared(
-    grid: Grid, row: Row, tasks: Sequence[str]
-) -> list[tuple[list[float], list[float]]]:
+def _compared(grid: Grid, row: Row, tasks: Sequence[str]) -> Pairs:
     """The row's values and the baseline's, of every task on which both have enough seeds."""
     base = baseline(grid)
     if row == base or grid.experiment.measure == "speed":
@@ -96,6 +98,6 @@ def overall(grid: Grid) -> list[Overall]:
         places = [grid.place(row, task) for task in grid.tasks]
         strata = [values for place in places if (values := normalised(grid, place))]
         score = interquartile_mean(strata) if strata else None
-        num_compared = len(_compared(grid, row, grid.tasks))
-        found.append(Overall(row, len(strata), score, improvement(grid, row), num_compared))
+        pairs = _compared(grid, row, grid.tasks)
+        found.append(Overall(row, len(strata), score, _improvement(pairs), len(pairs)))
     return found

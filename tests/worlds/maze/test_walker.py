@@ -13,7 +13,7 @@ from episodic_curiosity.worlds.maze.tasks import TASKS
 from tests.worlds.maze.game import Game, cells_of, steps_between
 
 NUM_PUZZLES = 40
-PATIENCE = 200  # steps to whatever is next; fewer than 100 are needed
+PATIENCE = 200  # steps to whatever is next, a few rooms away
 
 Point = tuple[float, float]
 
