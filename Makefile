@@ -42,7 +42,12 @@ pictures: $(READY)  ## the pictures of the documentation
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(READY): pyproject.toml constraints.txt
+# Everything by its hash, the build backend included; torch's build for CUDA, which is what most
+# indexes have for Linux, does not even import without the libraries of the second file.
+LOCKED := $(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement
+$(READY): pyproject.toml requirements.lock requirements-cuda.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(LOCKED) requirements.lock
+	$(BIN)/python -c 'import torch' 2>/dev/null || $(LOCKED) requirements-cuda.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-index --no-build-isolation --editable .
 	touch $@

@@ -11,9 +11,8 @@ from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.training import FitConfig, FitReport, accuracy, fit
 from episodic_curiosity.saving import LoadError
+from episodic_curiosity.version import __version__
 from episodic_curiosity.worlds import Step, make_world
-
-__version__ = "0.1.0"
 
 __all__ = [
     "FAST",
@@ -29,6 +28,7 @@ __all__ = [
     "PairsConfig",
     "RNetwork",
     "Step",
+    "__version__",
     "accuracy",
     "fit",
     "load",

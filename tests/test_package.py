@@ -21,6 +21,16 @@ def run(*command: str | Path, cwd: Path) -> str:
     return result.stdout
 
 
+def pins(folder: Path) -> Path:
+    """The versions of requirements.lock as constraints; its hashes do not matter here."""
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    pinned = [line.rstrip(" \\") for line in lines if "==" in line and "--hash" not in line]
+    assert len(pinned) > 50
+    file = folder / "pins.txt"
+    file.write_text("\n".join(pinned))
+    return file
+
+
 @pytest.fixture(scope="module")
 def clean_python(tmp_path_factory) -> Path:
     """An environment with the wheel, torch and numpy, and none of the other dependencies."""
@@ -40,8 +50,7 @@ def clean_python(tmp_path_factory) -> Path:
     (wheel,) = folder.glob("episodic_curiosity-*.whl")
     run(sys.executable, "-m", "venv", "venv", cwd=folder)
     python = folder / "venv" / "bin" / "python"
-    constraints = ROOT / "constraints.txt"
-    pip = (python, "-m", "pip", "install", "--quiet", "--constraint", constraints)
+    pip = (python, "-m", "pip", "install", "--quiet", "--constraint", pins(folder))
     run(*pip, "torch", "numpy", cwd=folder)
     run(*pip, "--no-deps", wheel, cwd=folder)
     return python
@@ -59,9 +68,8 @@ print(curiosity.bonus(torch.zeros(2, 3, 16, 16), first).tolist())
 
 
 def test_the_wheel_installs_with_its_dependencies(clean_python, tmp_path):
-    constraints = ROOT / "constraints.txt"
     (wheel,) = clean_python.parent.parent.parent.glob("*.whl")
-    pip = (clean_python, "-m", "pip", "install", "--quiet", "--constraint", constraints)
+    pip = (clean_python, "-m", "pip", "install", "--quiet", "--constraint", pins(tmp_path))
     run(*pip, wheel, cwd=tmp_path)
     found = run(clean_python, "-c", f"{CORE}; print(episodic_curiosity.__file__)", cwd=tmp_path)
     assert str(clean_python.parent.parent) in found
