@@ -6,10 +6,12 @@ system that keeps `flock` between machines. Whatever is killed, a result is writ
 whoever holds its cell's lock.
 """
 
+import contextlib
 import dataclasses
 import os
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,12 +29,19 @@ from episodic_curiosity.harness import (
     report,
     run_cell,
 )
-from episodic_curiosity.record import read_metrics
+from episodic_curiosity.run_lines import read_metrics
 from episodic_curiosity.saving import LoadError
 from episodic_curiosity.standing import run_folder
 
 LOCAL = "auto"  # an address: a cluster of this machine alone, which ends with the program
 STORE_BYTES = 100_000_000  # of a local cluster's object store: cells and outcomes are small
+LOOPBACK = "127.0.0.1"
+# Read when Ray is imported. Without the second its servers listen on all interfaces; the name
+# is about other systems, where Ray's local clusters use the loopback interface by default.
+LOCAL_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # it would report over the net
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+}
 REACH_SECONDS = 5.0
 TELL_EVERY = 30.0  # seconds from one line about the cells under way to the next
 
@@ -131,25 +140,47 @@ def _tell(cells: Iterable[Cell], runs: Path) -> None:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
+    if address == LOCAL:
+        os.environ |= LOCAL_ENVIRONMENT
     try:
         import ray
     except ImportError as error:
         raise ImportError(
             f"a cluster needs Ray: pip install 'episodic-curiosity[ray]' ({error})"
         ) from None
-    if address == LOCAL:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report over the net
-        ray.init(address="local", include_dashboard=False, object_store_memory=STORE_BYTES)
-    else:
-        _check_reachable(address)
+    with _away_from_current_folder():
+        if address == LOCAL:
+            ray.init(
+                address="local",
+                include_dashboard=False,
+                object_store_memory=STORE_BYTES,
+                _node_ip_address=LOOPBACK,
+            )
+        else:
+            _check_reachable(address)
+            try:
+                ray.init(address=address)
+            except (ConnectionError, ray.exceptions.RayError) as error:
+                raise OSError(f"the Ray cluster at {address} refuses us: {error}") from None
         try:
-            ray.init(address=address)
-        except (ConnectionError, ray.exceptions.RayError) as error:
-            raise OSError(f"the Ray cluster at {address} does not take us: {error}") from None
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def _away_from_current_folder() -> Iterator[None]:
+    """Works in an empty folder, unless this process imports from the current one.
+
+    Ray's workers import from the folder that is current when this process connects: whatever
+    lies there could take the place of a module.
+    """
+    here = os.getcwd()
+    if any(os.path.abspath(entry) == here for entry in sys.path):
+        yield
+        return
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        yield
 
 
 def _check_reachable(address: str) -> None:

@@ -147,7 +147,7 @@ def test_a_cluster_that_refuses_is_named(ray, settings, monkeypatch):
         somebody.bind(("127.0.0.1", 0))
         somebody.listen()
         address = f"127.0.0.1:{somebody.getsockname()[1]}"
-        with pytest.raises(OSError, match=f"{address} does not take us: no token"):
+        with pytest.raises(OSError, match=f"{address} refuses us: no token"):
             run_cells_on_ray([a_cell()], settings, address)
 
 

@@ -1,5 +1,7 @@
 """The tables of a folder of results as Markdown, for the documentation."""
 
+import html
+import re
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -31,9 +33,12 @@ def results_markdown(layout: Layout, folder: Path, command: str) -> str:
         *(_grid(grid, folder) for grid in measured),
     ]
     for table, places in groupby(layout.others, key=lambda place: place.key.table):
-        parts += [f"## Not of the paper: {table}", markdown_table(plain_table(list(places)))]
+        parts += [
+            f"## Not of the paper: {escaped(table)}",
+            markdown_table(plain_table(list(places))),
+        ]
     if layout.problems:
-        reasons = (f"- {problem.reason}" for problem in layout.problems)
+        reasons = (f"- {escaped(problem.reason)}" for problem in layout.problems)
         parts += ["## Not counted", "\n".join(reasons)]
     if missing:
         parts += ["## Not measured yet", "\n".join(f"- {title}" for title in missing)]
@@ -49,7 +54,7 @@ def markdown_table(table: Table) -> str:
 def _grid(grid: Grid, folder: Path) -> str:
     experiment = grid.experiment
     parts = [
-        f"## {experiment.title}: {grid.world}, {grid.setting}",
+        f"## {experiment.title}: {grid.world}, {escaped(str(grid.setting))}",
         f"In the paper: {experiment.source}. {written.coverage(grid)} cells measured, "
         f"{written.seeds(grid.measured)} each."
         + (f" Note: {experiment.note}." if experiment.note else ""),
@@ -73,5 +78,11 @@ def _line(cells: Sequence[str | Entry]) -> str:
 
 def _cell(content: str | Entry) -> str:
     if isinstance(content, str):
-        return content.replace("|", "\\|")
-    return "<br>".join([content.text, *content.notes]).replace("|", "\\|")
+        return escaped(content)
+    return "<br>".join(map(escaped, [content.text, *content.notes]))
+
+
+def escaped(text: str) -> str:
+    """Text of a result file, which anybody may have written, so that it shows as it is."""
+    one_line = " ".join(text.split("\n"))
+    return re.sub(r"([\\`*\[\]|])", r"\\\1", html.escape(one_line, quote=False))
