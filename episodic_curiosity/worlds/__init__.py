@@ -5,6 +5,7 @@ Shapes: N environments.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
@@ -102,6 +103,22 @@ class RedrawableWorld(World, Protocol):
 
 
 FAMILIES = ("maze", "dmlab", "vizdoom", "gym", "ant")
+
+
+def what_it_loads(task: str) -> str | None:
+    """Says which module or file a task's name asks for; None where it asks for neither."""
+    family, _, member = task.partition("/")
+    module = member.rpartition(":")[0]
+    if family == "gym" and module:
+        return f"imports the Python module {module}"
+    if family == "vizdoom" and not is_bare(member):
+        return f"plays the file {member}"
+    return None
+
+
+def is_bare(name: str) -> bool:
+    """Whether a file's name says nothing of where the file is."""
+    return PurePath(name).name == name
 
 
 def make_world(

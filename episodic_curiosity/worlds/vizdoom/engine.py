@@ -17,16 +17,16 @@ class DoomEngine:
     def __init__(
         self,
         *,
-        config: str | None,
-        scenario: str | None,
+        settings: dict[str, float | int | bool | str],
+        game_args: list[str],
+        wads: dict[str, str],
         patches: list[tuple[str, str]],
         buttons: list[str],
         actions: list[list[bool]],
         repeat: int,
-        living_reward: float | None,
         ends_when_paid: bool,
     ) -> None:
-        """A config file, a scenario (a wad), or the scenario in place of the config's.
+        """`settings` and `wads` are values for DoomGame's setters, as scenario_file reads them.
 
         `patches` are pairs of bytes in hexadecimal: what a temporary copy of the scenario has
         in place of what. Each action says which buttons are pressed, for `repeat` tics. A goal
@@ -36,12 +36,15 @@ class DoomEngine:
         self._actions, self._repeat = actions, repeat
         self._ends_when_paid = ends_when_paid
         self._game = game = vizdoom.DoomGame()
-        if config is not None:
-            game.load_config(config)
-        if scenario is not None:
-            game.set_doom_scenario_path(patched(Path(scenario), patches))
-        if living_reward is not None:
-            game.set_living_reward(living_reward)
+        for name, value in settings.items():
+            getattr(game, f"set_{name}")(value)
+        for argument in game_args:
+            game.add_game_args(argument)
+        if "doom_scenario_path" in wads:
+            scenario = Path(wads["doom_scenario_path"])
+            game.set_doom_scenario_path(patched(scenario, patches))
+        if "doom_game_path" in wads:
+            game.set_doom_game_path(wads["doom_game_path"])
         game.set_available_buttons([getattr(vizdoom.Button, name) for name in buttons])
         game.set_available_game_variables([getattr(GameVariable, name) for name in POSE])
         game.set_screen_resolution(ScreenResolution.RES_160X120)

@@ -6,6 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from episodic_curiosity.checks import check_at_least
+from episodic_curiosity.worlds import is_bare
+from episodic_curiosity.worlds.vizdoom.scenario_file import (
+    ScenarioFile,
+    check_wad,
+    read_scenario,
+)
 
 try:
     import vizdoom
@@ -48,85 +54,74 @@ class Scenario:
 def find_scenario(
     task: str, actions: Sequence[str] | None, episode_steps: int | None
 ) -> Scenario:
-    """A sub-task of MyWayHome, or a .cfg or .wad file, ViZDoom's own by their bare names."""
+    """A sub-task of MyWayHome, or a .cfg or .wad file.
+
+    A bare name is that of one of ViZDoom's own files, anything else a path: one in the current
+    folder is written ./NAME.
+    """
     if isinstance(actions, str):
         raise ValueError(f"actions must be a sequence of names, got the one name {actions!r}")
     shipped = Path(vizdoom.scenarios_path)
     if task in STARTS:
+        found = read_scenario(shipped / f"{MY_WAY_HOME}.cfg", shipped)
+        found.settings["living_reward"] = 0.0
         return _scenario(
-            config=shipped / f"{MY_WAY_HOME}.cfg",
-            wad=shipped / f"{MY_WAY_HOME}.wad",
+            task,
+            found,
             patches=_patches(STARTS[task]),
-            living_reward=0.0,
             ends_when_paid=True,
             actions=actions or THREE_ACTIONS,
             episode_steps=episode_steps,
         )
-    file = next((path for path in (Path(task), shipped / task) if path.is_file()), None)
-    if file is None or file.suffix not in (".cfg", ".wad"):
+    file = shipped / task if is_bare(task) else Path(task)
+    if not file.is_file() or file.suffix not in (".cfg", ".wad"):
         names = ", ".join(STARTS)
         raise ValueError(
-            f"vizdoom/... must be one of {names}, or the path of a .cfg or .wad file, "
-            f"got {task!r}"
+            f"vizdoom/... must be one of {names}, a .cfg or .wad of ViZDoom's own by its name, "
+            f"or the path of another (./NAME in the current folder), got {task!r}"
         )
-    file = file.absolute()
     if file.suffix == ".wad":
-        _check_wad(file)
-        return _scenario(
-            wad=file, actions=actions or THREE_ACTIONS, episode_steps=episode_steps
-        )
-    return _scenario(config=file, actions=actions, episode_steps=episode_steps)
+        check_wad(file)
+        found = ScenarioFile(wads={"doom_scenario_path": file.absolute()})
+        actions = actions or THREE_ACTIONS
+    else:
+        found = read_scenario(file, shipped)
+    return _scenario(task, found, actions=actions, episode_steps=episode_steps)
 
 
 def _scenario(
+    task: str,
+    found: ScenarioFile,
     *,
-    config: Path | None = None,
-    wad: Path | None = None,
     patches: Sequence[tuple[str, str]] = (),
-    living_reward: float | None = None,
     ends_when_paid: bool = False,
     actions: Sequence[str] | None,
     episode_steps: int | None,
 ) -> Scenario:
-    game = vizdoom.DoomGame()
-    if config is not None and not game.load_config(str(config)):
-        raise ValueError(f"{config} is no configuration that ViZDoom can read")
     if episode_steps is None:
-        if (tics := game.get_episode_timeout()) == 0:
-            raise ValueError(f"{config or wad} sets no time limit: give episode_steps")
+        if (tics := int(found.settings.get("episode_timeout", 0))) == 0:
+            raise ValueError(f"{task} sets no time limit: give episode_steps")
         episode_steps = -(-tics // REPEAT)
     check_at_least("episode_steps", episode_steps, 1)
-    names = tuple(actions or map(_action_name, game.get_available_buttons()))
+    names = tuple(actions or (name.lower().replace("_", "-") for name in found.buttons))
     pressed = [_buttons(name) for name in names]
     buttons = sorted(set().union(*pressed))
     if not buttons:
-        raise ValueError(f"{config or wad} has no buttons to press: give actions")
+        raise ValueError(f"{task} has no buttons to press: give actions")
     return Scenario(
         engine={
-            "config": None if config is None else str(config),
-            "scenario": None if wad is None else str(wad),
+            "settings": found.settings,
+            "game_args": found.game_args,
+            "wads": {name: str(path) for name, path in found.wads.items()},
             "patches": list(patches),
             "buttons": buttons,
             "actions": [[button in action for button in buttons] for action in pressed],
             "repeat": REPEAT,
-            "living_reward": living_reward,
             "ends_when_paid": ends_when_paid,
         },
         action_names=names,
         episode_steps=episode_steps,
     )
-
-
-def _check_wad(file: Path) -> None:
-    """The engine would take any other file for an addition to the map that it plays anyway."""
-    with file.open("rb") as opened:
-        magic = opened.read(4)
-    if magic not in (b"IWAD", b"PWAD"):
-        raise ValueError(f"{file} is no wad: it begins with {magic!r}")
-
-
-def _action_name(button: vizdoom.Button) -> str:
-    return button.name.lower().replace("_", "-")
 
 
 def _buttons(action: str) -> set[str]:

@@ -13,7 +13,7 @@ from episodic_curiosity.commands.train import read_train
 from episodic_curiosity.config import Run
 from episodic_curiosity.evaluate import evaluate_run
 from episodic_curiosity.paper import TASK_SETS
-from episodic_curiosity.record import read_metrics
+from episodic_curiosity.run_lines import read_metrics
 from episodic_curiosity.worlds import make_world
 from tests.tiny_runs import METHODS, NUM_ENVS, tiny_run
 
