@@ -18,6 +18,7 @@ from torch import Tensor
 
 from episodic_curiosity import saving
 from episodic_curiosity.checks import check_at_least
+from episodic_curiosity.files import remove_folder
 from episodic_curiosity.saving import LoadError
 
 State = dict[str, Any]
@@ -50,13 +51,13 @@ class Checkpoints:
         try:
             saving.save(unfinished, KIND, tensors, config)
             _sync(unfinished)
-            if final.exists():
+            if final.exists() or final.is_symlink():
                 # A folder cannot replace another in one step: killed right here, a run goes
                 # on from the checkpoint before.
                 os.replace(final, _aside(final, "old"))
             os.replace(unfinished, final)
         except BaseException:
-            shutil.rmtree(unfinished, ignore_errors=True)
+            shutil.rmtree(unfinished, ignore_errors=True)  # a folder that was made here
             raise
         _sync(self.folder)
         self._keep_newest(number)
@@ -106,7 +107,12 @@ class Checkpoints:
     def _remove_hidden(self) -> None:
         for path in self.folder.glob(".*"):
             if re.fullmatch(r"\.[0-9]{12}\.(new|old)", path.name):
-                shutil.rmtree(path)
+                remove_folder(path)
+
+
+def written_by(path: Path) -> str:
+    """Words that end a message about a checkpoint of another release."""
+    return saving.versions(saving.read_header(path / f"{KIND}.json", KIND))
 
 
 def _read(path: Path) -> State:

@@ -18,12 +18,11 @@ from episodic_curiosity.agent import Agent
 from episodic_curiosity.bonus.oracle import VisitedCells
 from episodic_curiosity.capture import Captured, graph_device
 from episodic_curiosity.checks import check_at_least, usable_device
-from episodic_curiosity.config import Run
 from episodic_curiosity.progress import progress_or_silence
 from episodic_curiosity.randomness import random_bits, seed_words
-from episodic_curiosity.record import read_config
 from episodic_curiosity.saving import write_atomically
 from episodic_curiosity.statistics import Summary, summarise
+from episodic_curiosity.stored_run import read_run
 from episodic_curiosity.worlds import Split, Step, World, WorldSpec, make_world
 
 STREAM = 0xE7A1  # keeps these random numbers apart from those of training
@@ -161,18 +160,26 @@ def evaluate_run(
     deterministic: bool = False,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     seed: int = 0,
+    trust: bool = False,
     progress: bool = False,
 ) -> Evaluation:
     """Evaluates the agent of a run's folder and writes evaluation.json there.
 
-    The same seed plays every run of a task on the same levels in the same order.
+    The same seed plays every run of a task on the same levels in the same order. A run whose
+    config names a module or a path is refused unless the user trusts who wrote it.
     """
     folder = Path(folder)
     check_at_least("episodes", episodes, 1)
-    run = Run.from_dict(read_config(folder))
+    run = read_run(folder, trust=trust)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     agent = Agent.load(folder, usable_device(device))
+    size = run.world.observation_size
+    if size is not None and agent.config.observation_shape[1:] != size:  # not drawn in vain
+        raise ValueError(
+            f"the agent in {folder} is for observations of shape "
+            f"{agent.config.observation_shape}, its config says {size}"
+        )
     options = run.world.options(split)
     options.pop("stagger", None)  # whole episodes are wanted of any split
     num_envs = min(run.world.num_envs, episodes)

@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import gc
 import os
-import shutil
 import sys
 import time
 import traceback
@@ -25,6 +24,7 @@ import torch
 from episodic_curiosity.cells import EPISODES, Cell
 from episodic_curiosity.checks import check_at_least, check_choice, usable_device
 from episodic_curiosity.experiments import find_trained
+from episodic_curiosity.files import UnfitFileError, append_to_file, remove_folder
 from episodic_curiosity.measuring import Device, Measured, measure, measure_speed
 from episodic_curiosity.methods import REPLAY
 from episodic_curiosity.presets import ON_THE_HOST
@@ -130,7 +130,7 @@ def run_cell(cell: Cell, settings: Settings) -> Outcome:
                 aside = set_aside(path)
                 print(f"set aside as {aside}: {standing.reason}", file=sys.stderr, flush=True)
             return _measure_and_write(cell, settings)
-    except OSError as error:  # a folder or a disk that takes nothing: the next cell may do
+    except (OSError, UnfitFileError) as error:  # the next cell may have a better folder
         return Outcome(cell, "failed", f"failed: {error}")
 
 
@@ -140,7 +140,7 @@ def cell_lock(path: Path) -> Iterator[bool]:
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.with_name(f".{path.stem}.lock")
     while True:
-        with open(lock, "ab") as file:
+        with append_to_file(lock) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -188,7 +188,8 @@ def _measure_and_write(cell: Cell, settings: Settings) -> Outcome:
         words = f"done in {time.monotonic() - began:,.0f} s"
         write_measured(kept, measured.result, measured.timing)
     # What a run goes on from is large, and of no more use.
-    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        remove_folder(folder / CHECKPOINTS)
     (folder / REPLAY).unlink(missing_ok=True)
     write_measured(settings.results / cell.key.path, measured.result, measured.timing)
     remove_measured(kept)

@@ -4,11 +4,11 @@ What a run on a CPU leaves does not depend on how often it was killed on the way
 time and hardware, is kept apart.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import math
 import platform
-import shutil
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -26,10 +26,12 @@ from episodic_curiosity.config import Run
 from episodic_curiosity.cores import num_cores
 from episodic_curiosity.evaluate import evaluate_run
 from episodic_curiosity.experiments import EXPERIMENTS
+from episodic_curiosity.files import remove_folder
 from episodic_curiosity.methods import find_device
-from episodic_curiosity.record import read_metrics, read_timing
+from episodic_curiosity.record import is_finished
 from episodic_curiosity.report.command import evaluate_command, train_command
 from episodic_curiosity.results import RATE, RATE_IN_ALL, Result
+from episodic_curiosity.run_lines import read_metrics, read_timing
 from episodic_curiosity.statistics import summarise
 from episodic_curiosity.train import Parts, fit, train
 from episodic_curiosity.worlds import make_world
@@ -104,9 +106,15 @@ def measure_speed(cell: Cell, trained: Measured, folder: Path, device: Device) -
 
 def _measure_agent(run: Run, folder: Path, episodes: int, progress: bool) -> Measurement:
     """Trains, and plays the test levels."""
-    train(run, folder, resume=True, progress=progress)
+    _train(run, folder, progress)
     began = time.monotonic()
-    evaluation = evaluate_run(folder, episodes=episodes, device=run.device, progress=progress)
+    evaluation = evaluate_run(
+        folder,
+        episodes=episodes,
+        device=run.device,
+        trust=True,  # its config is the cell's own: whoever looks at a cell makes sure
+        progress=progress,
+    )
     seconds = time.monotonic() - began
     metrics = {name: short._asdict() for name, short in evaluation.summary().items()}
     timing = _training_time(folder) | {"evaluation_seconds": round(seconds, 3)}
@@ -115,7 +123,8 @@ def _measure_agent(run: Run, folder: Path, episodes: int, progress: bool) -> Mea
 
 def _measure_r_network(run: Run, folder: Path, progress: bool) -> Measurement:
     """Fits the R-network that a run would begin with; a fit that was killed begins anew."""
-    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        remove_folder(folder)
     began = time.monotonic()
     report = fit(run, folder, progress=progress)
     timing = {"seconds": round(time.monotonic() - began, 3)}
@@ -125,9 +134,15 @@ def _measure_r_network(run: Run, folder: Path, progress: bool) -> Measurement:
 
 def _measure_speed(run: Run, folder: Path, progress: bool) -> Measurement:
     """Trains for the sake of its timing alone, and counts what is trained."""
-    train(run, folder, resume=True, progress=progress)
+    _train(run, folder, progress)
     metrics = {"parameters": summarise([count_parameters(run, folder)])._asdict()}
     return Measurement(metrics, {}, _training_time(folder))
+
+
+def _train(run: Run, folder: Path, progress: bool) -> None:
+    """Trains or resumes, unless that was done for a result that has been removed since."""
+    if not is_finished(folder, run.steps_after(run.num_updates)):
+        train(run, folder, resume=True, progress=progress)
 
 
 def count_parameters(run: Run, folder: Path) -> int:

@@ -1,9 +1,10 @@
 """One run's folder: config, metrics, timing, TensorBoard files and checkpoints.
 
-config.json     what the run was asked to do; written once
+config.json     what the run was asked to do, and a fingerprint of that; written once
 metrics.jsonl   a line for each `write`; a resumed run ends with the same bytes as one that
                 was never interrupted
-timing.jsonl    a line for each line of metrics.jsonl, with what no two runs share: time
+timing.jsonl    a line for each line of metrics.jsonl: its checksum, and what no two runs
+                share, time
 tensorboard/    both, for TensorBoard, where that is installed
 checkpoints/    the newest two
 """
@@ -11,22 +12,32 @@ checkpoints/    the newest two
 import contextlib
 import fcntl
 import json
-import math
 import os
-import shutil
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 from episodic_curiosity import saving
 from episodic_curiosity.checkpoints import Checkpoints, State
 from episodic_curiosity.checks import check_at_least
+from episodic_curiosity.files import append_to_file, check_own, remove_folder
+from episodic_curiosity.run_lines import (
+    METRICS,
+    TIMING,
+    LinesWriter,
+    accept_lines,
+    check_lines,
+    count_lines,
+    keep_lines,
+    read_metrics,
+    read_timing,
+)
 from episodic_curiosity.saving import LoadError
 
-CONFIG, METRICS, TIMING = "config.json", "metrics.jsonl", "timing.jsonl"
+CONFIG = "config.json"
 TENSORBOARD, CHECKPOINTS, LOCK = "tensorboard", "checkpoints", ".lock"
 KIND = "run"
 # What a run leaves for others; where no run is, somebody else has saved it.
@@ -41,9 +52,11 @@ class RunFolderError(ValueError):
 class Record:
     """Writes one run's folder, alone: a second process that tries is refused.
 
-    With `resume` it goes back to the newest checkpoint, or to the beginning where there is
-    none yet; what was written after that is cut off. `may_differ` names the fields of the
-    config, as dotted paths, that need not be those the run was begun with. A new run that an
+    With `resume` it goes back to the newest checkpoint, or to the beginning where the run was
+    killed before its first; what was written after that is cut off. A run whose checkpoints
+    were removed is refused. `may_differ` names the fields of the config, as dotted paths, that
+    need not be those the run was begun with. `accept_changes` resumes a run whose config or
+    metrics were edited after they were written, which is an error otherwise. A new run that an
     error ends before its first checkpoint is forgotten, with a folder that holds nothing else.
     """
 
@@ -54,6 +67,7 @@ class Record:
         *,
         resume: bool = False,
         may_differ: Collection[str] = (),
+        accept_changes: bool = False,
     ) -> None:
         self.folder = folder
         self.last_checkpoint: Path | None = None
@@ -61,14 +75,16 @@ class Record:
         self._state: State | None = None
         self._num_lines, self._steps, self._seconds = 0, -1, 0.0
         _check_free(folder)
+        check_own(folder / CHECKPOINTS, folder / TENSORBOARD)
         with contextlib.ExitStack() as stack:
             stack.enter_context(_lock(folder))
-            if self._claim(config, resume, may_differ):
+            if self._claim(config, resume, may_differ, accept_changes):
                 stack.push(self._forget)
             if resume:
-                self._go_back()
-            self._metrics = stack.enter_context(open(folder / METRICS, "ab"))
-            self._timing = stack.enter_context(open(folder / TIMING, "ab"))
+                self._go_back(accept_changes)
+            (folder / CHECKPOINTS).mkdir(exist_ok=True)  # its absence will mean: removed
+            self._lines = LinesWriter(folder)
+            stack.callback(self._lines.close)
             self._tensorboard = _tensorboard(
                 folder / TENSORBOARD, self._steps + 1 if resume else None
             )
@@ -105,33 +121,36 @@ class Record:
     def write(self, steps: int, metrics: Mapping[str, float]) -> None:
         """Adds what was measured after so many steps; NaN and infinity are written as null."""
         check_at_least("steps", steps, self._steps + 1)
-        line = {"steps": steps} | _as_json(metrics)
-        self._write_timing(steps)
-        _append(self._metrics, line)
+        timing = self._timing(steps)
+        self._lines.write(steps, metrics, timing)
+        self._seconds = timing["seconds"]
         self._num_lines, self._steps = self._num_lines + 1, steps
         if self._tensorboard is not None:
-            for name, value in metrics.items():
+            rate = {"steps_per_second": timing["steps_per_second"]}
+            for name, value in {**metrics, **rate}.items():
                 self._tensorboard.add_scalar(name, value, steps)
 
     def checkpoint(self, number: int, state: State) -> None:
         """Saves what the run needs to go on from here; the numbers have to grow."""
-        for file in (self._metrics, self._timing):
-            os.fsync(file.fileno())
+        self._lines.sync()
         if self._tensorboard is not None:
             self._tensorboard.flush()
         content = {"lines": self._num_lines, "steps": self._steps, "state": state}
         self.last_checkpoint = self._checkpoints.save(content, number)
 
-    def _claim(self, config: dict[str, Any], resume: bool, may_differ: Collection[str]) -> bool:
+    def _claim(
+        self,
+        config: dict[str, Any],
+        resume: bool,
+        may_differ: Collection[str],
+        accept_changes: bool,
+    ) -> bool:
         """Writes the config, or makes sure that the run in this folder has the same one.
 
         Returns whether the run is new.
         """
-        from episodic_curiosity import __version__
-
-        content = saving.header_bytes(KIND, config, code=__version__)
         if not _holds_run(self.folder):
-            saving.write_atomically({self.folder / CONFIG: content})
+            write_config(self.folder, config)
             return True
         if not resume:
             raise RunFolderError(
@@ -139,16 +158,19 @@ class Record:
                 f"go on with it (--resume) or choose another folder (--out)"
             )
         # The new config goes through JSON, too, which turns tuples into lists.
-        new = json.loads(content)["config"]
+        new = json.loads(json.dumps(config))
+        old = read_config(self.folder, accept_changes=accept_changes)
         changed = [
             f"{name} was {shown(was)}, now {shown(now)}"
-            for name, was, now in differences(read_config(self.folder), new, may_differ)
+            for name, was, now in differences(old, new, may_differ)
         ]
         if changed:
             more = f" (and {len(changed) - 3} more)" if len(changed) > 3 else ""
             raise RunFolderError(
                 f"{self.folder} holds a run with another config: {'; '.join(changed[:3])}{more}"
             )
+        if accept_changes:
+            write_config(self.folder, old)
         return False
 
     def _forget(
@@ -162,51 +184,82 @@ class Record:
             for name in (CONFIG, METRICS, TIMING):
                 (self.folder / name).unlink(missing_ok=True)
             for name in (TENSORBOARD, CHECKPOINTS):
-                shutil.rmtree(self.folder / name, ignore_errors=True)
+                with contextlib.suppress(OSError):
+                    remove_folder(self.folder / name)
             if os.listdir(self.folder) == [LOCK]:
                 (self.folder / LOCK).unlink()
                 with contextlib.suppress(OSError):  # somebody else has just come
                     self.folder.rmdir()
 
-    def _go_back(self) -> None:
+    def _go_back(self, accept_changes: bool) -> None:
         if newest := self._checkpoints.load_newest():
             number, content = newest
             self.last_checkpoint = self._checkpoints.path(number)
+            if content.keys() != {"lines", "steps", "state"}:
+                raise LoadError(f"{self.last_checkpoint} is no checkpoint of a run")
             self._num_lines, self._steps = content["lines"], content["steps"]
             self._state = content["state"]
-        for name in (METRICS, TIMING):
-            _keep_lines(self.folder / name, self._num_lines)
+        else:
+            _check_nothing_lost(self.folder)
+        if self._num_lines:
+            if accept_changes:
+                accept_lines(self.folder, self._num_lines)
+            check_lines(self.folder, self._num_lines)
+        keep_lines(self.folder, self._num_lines)
         if self._num_lines:
             self._seconds = read_timing(self.folder)[-1]["seconds"]
 
-    def _write_timing(self, steps: int) -> None:
+    def _timing(self, steps: int) -> dict[str, float]:
         now = time.monotonic()
         passed, self._last_time = now - self._last_time, now
-        self._seconds += passed
         rate = (steps - self.steps) / max(passed, 1e-9)
-        timing = {"seconds": round(self._seconds, 3), "steps_per_second": round(rate, 1)}
-        _append(self._timing, {"steps": steps} | timing)
-        if self._tensorboard is not None:
-            self._tensorboard.add_scalar("steps_per_second", rate, steps)
+        return {
+            "seconds": round(self._seconds + passed, 3),
+            "steps_per_second": round(rate, 1),
+        }
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """What the run in this folder was asked to do."""
-    config: dict[str, Any] = saving.read_header(folder / CONFIG, KIND)["config"]
+def read_config(folder: Path, *, accept_changes: bool = False) -> dict[str, Any]:
+    """What the run in this folder was asked to do; one that was edited since is refused."""
+    header = saving.read_header(folder / CONFIG, KIND)
+    config: dict[str, Any] = header["config"]
+    if not accept_changes and header.get("sha256") != saving.config_fingerprint(config):
+        raise LoadError(
+            f"{folder / CONFIG} was changed after it was written (fingerprints differ)"
+        )
     return config
 
 
-def read_metrics(folder: Path) -> list[dict[str, float]]:
-    """One dict for each line that was written, `steps` among its names; null is NaN.
+def is_finished(folder: Path, total_steps: int) -> bool:
+    """Whether a run is done with all its steps and only lacks the checkpoints it had."""
+    if (folder / CHECKPOINTS).exists() or not (folder / "agent.json").exists():
+        return False
+    lines = read_metrics(folder)
+    return bool(lines) and lines[-1]["steps"] == total_steps
 
-    A last line without its end is left out: a run is writing it, or was killed over it.
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    """Writes config.json with the fingerprint that `read_config` checks."""
+    config = json.loads(json.dumps(config))  # as it will be read
+    fingerprint = saving.config_fingerprint(config)
+    content = saving.header_bytes(KIND, config, sha256=fingerprint)
+    saving.write_atomically({folder / CONFIG: content})
+
+
+def _check_nothing_lost(folder: Path) -> None:
+    """Raises where a run without checkpoints would be begun anew over what it has left.
+
+    A run that was killed before its first checkpoint has an empty folder for them, maybe lines,
+    and has saved nothing yet.
     """
-    return _read_lines(folder / METRICS)
-
-
-def read_timing(folder: Path) -> list[dict[str, float]]:
-    """As `read_metrics`: `steps`, `seconds` (of all sittings) and `steps_per_second`."""
-    return _read_lines(folder / TIMING)
+    saved = [name for name in SAVED if (folder / name).exists()]
+    num_lines = count_lines(folder)
+    if saved or (num_lines and not (folder / CHECKPOINTS).exists()):
+        there = [f"{num_lines} lines of metrics", *saved]
+        raise RunFolderError(
+            f"{folder} cannot be resumed: it has no checkpoints, which `curiosity table` "
+            f"removes when a run is done, but {', '.join(there)}; choose another folder (--out)"
+        )
 
 
 @contextlib.contextmanager
@@ -251,7 +304,7 @@ def _lock(folder: Path) -> Iterator[None]:
     """Makes the folder and holds it; the kernel lets go when the process dies, however."""
     _make_folder(folder)
     try:
-        file = open(folder / LOCK, "ab")  # noqa: SIM115 (closed below)
+        file = append_to_file(folder / LOCK)
     except OSError as error:
         raise RunFolderError(f"{folder} cannot be written to ({error.strerror})") from None
     with file:
@@ -270,60 +323,6 @@ def _tensorboard(folder: Path, purge_step: int | None) -> Any:
         print(f"going on without files for TensorBoard ({error})", file=sys.stderr)
         return None
     return SummaryWriter(str(folder), purge_step=purge_step)
-
-
-def _as_json(metrics: Mapping[str, float]) -> dict[str, float | None]:
-    """Sorted by name, so that lines do not depend on who measured first."""
-    for name, value in metrics.items():
-        if not isinstance(value, int | float):
-            raise TypeError(f"metric {name} must be a number, got {type(value).__name__}")
-    if "steps" in metrics:
-        raise ValueError("no metric can be called steps: each line begins with that")
-    return {
-        name: metrics[name] if math.isfinite(metrics[name]) else None
-        for name in sorted(metrics)
-    }
-
-
-def _append(file: BinaryIO, line: dict[str, Any]) -> None:
-    file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
-    file.flush()
-
-
-def _read_lines(path: Path) -> list[dict[str, float]]:
-    lines = []
-    for number, line in enumerate(_whole_lines(path), start=1):
-        try:
-            values = json.loads(line)
-        except ValueError:
-            values = None
-        if not isinstance(values, dict) or "steps" not in values:
-            raise LoadError(f"{path} is damaged in line {number}")
-        lines.append(
-            {name: math.nan if value is None else value for name, value in values.items()}
-        )
-    return lines
-
-
-def _whole_lines(path: Path) -> list[bytes]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise LoadError(f"{path} cannot be read ({error.strerror})") from None
-    return content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
-
-
-def _keep_lines(path: Path, num_lines: int) -> None:
-    """Cuts off what was written after a checkpoint."""
-    if num_lines == 0:
-        path.write_bytes(b"")
-        return
-    lines = _whole_lines(path)
-    if len(lines) < num_lines:
-        raise LoadError(
-            f"{path} has {len(lines)} lines, but had {num_lines} at the newest checkpoint"
-        )
-    os.truncate(path, sum(len(line) for line in lines[:num_lines]))
 
 
 def differences(

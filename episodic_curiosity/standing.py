@@ -13,10 +13,10 @@ from episodic_curiosity.record import (
     CONFIG,
     differences,
     read_config,
-    read_metrics,
     shown,
 )
 from episodic_curiosity.results import read_measured, read_result
+from episodic_curiosity.run_lines import read_metrics
 from episodic_curiosity.saving import LoadError, UnreadableError
 from episodic_curiosity.train import MAY_DIFFER
 

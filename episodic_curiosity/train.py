@@ -20,6 +20,7 @@ from episodic_curiosity.bonus.icm import ICMBonus
 from episodic_curiosity.bonus.normalised import NormalisedBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 from episodic_curiosity.bonus.state import copied
+from episodic_curiosity.checkpoints import written_by
 from episodic_curiosity.compiling import compiles, warming_up
 from episodic_curiosity.config import Run
 from episodic_curiosity.diagnosis import Diagnosis
@@ -35,14 +36,24 @@ from episodic_curiosity.progress import Progress, Silence, progress_or_silence
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.training import FitReport
 from episodic_curiosity.record import Record, RunFolderError, folder_for_work
+from episodic_curiosity.saving import LoadError
 from episodic_curiosity.worlds import World, WorldSpec, make_world
 
 # What a run may be resumed with another value of: it decides where, not what.
 MAY_DIFFER = ("device", "world.level_cache", "world.timeout")
 
 
-def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True) -> None:
+def train(
+    run: Run,
+    folder: Path,
+    *,
+    resume: bool = False,
+    accept_changes: bool = False,
+    progress: bool = True,
+) -> None:
     """Trains an agent and leaves everything in the folder; `resume` goes on where it stopped.
+
+    A folder whose config or metrics were edited is resumed with `accept_changes` alone.
 
     Ctrl-C, or SIGTERM, ends the run after the update that is under way, with a checkpoint.
     """
@@ -51,7 +62,13 @@ def train(run: Run, folder: Path, *, resume: bool = False, progress: bool = True
     with closing(_make_world(run)) as world:
         parts = Parts.make(run, world, folder)
         with (
-            Record(folder, run.to_dict(), resume=resume, may_differ=MAY_DIFFER) as record,
+            Record(
+                folder,
+                run.to_dict(),
+                resume=resume,
+                may_differ=MAY_DIFFER,
+                accept_changes=accept_changes,
+            ) as record,
             progress_or_silence(progress, total_steps, record.steps) as display,
             stop_request(display.note) as stop,
         ):
@@ -178,7 +195,7 @@ def _begin(run: Run, parts: Parts, record: Record, display: Progress | Silence) 
         )
     state = record.resume()
     if state is not None:
-        parts.load_state_dict(state)
+        _load(parts, state, record)
         display.note(f"going on from {record.last_checkpoint}")
         number: int = state["number"]
         return number
@@ -206,6 +223,21 @@ def _begin(run: Run, parts: Parts, record: Record, display: Progress | Silence) 
     parts.collector.reset()
     record.checkpoint(0, parts.state_dict() | {"number": 0})
     return 0
+
+
+def _load(parts: Parts, state: dict[str, Any], record: Record) -> None:
+    """Takes the state of a checkpoint, which another release may have written."""
+    try:
+        parts.load_state_dict(state)
+    except (LoadError, torch.OutOfMemoryError):
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        assert record.last_checkpoint is not None
+        words = written_by(record.last_checkpoint)
+        reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
+        raise LoadError(
+            f"{record.last_checkpoint} does not fit this run: {reason}{words}"
+        ) from None
 
 
 def _fit(

@@ -8,7 +8,7 @@ import torch
 
 import episodic_curiosity as ec
 from episodic_curiosity.presets import resolve
-from episodic_curiosity.saving import header_bytes, write_atomically
+from episodic_curiosity.record import write_config
 from examples import ant_bonus
 from examples.ant_bonus import PLACE, TURN, Motion, moved
 
@@ -45,7 +45,7 @@ def test_a_whole_turn_shows_what_was_seen_before_it():
 def make_run(folder: Path, task: str, view_shape: tuple[int, ...]) -> Path:
     config = resolve(task, "ppo+ec", "cpu", 200_000, seed=0).to_dict()
     ec.RNetwork(view_shape=view_shape).save(folder)
-    write_atomically({folder / "config.json": header_bytes("run", config)})
+    write_config(folder, config)
     return folder
 
 

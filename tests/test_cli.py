@@ -89,7 +89,7 @@ def test_train_resolves_a_run(calls):
     run, folder, options = calls.pop()
     assert run == resolve("maze/no-reward", "ppo+eco", "cpu", 200_000, 7)
     assert folder == Path("runs/x")
-    assert options == {"resume": False, "progress": True}
+    assert options == {"resume": False, "accept_changes": False, "progress": True}
 
 
 def test_a_run_has_a_folder_of_its_own_by_default(calls):
@@ -131,7 +131,8 @@ def test_a_run_is_resumed_from_its_folder_alone(calls, tmp_path):
     with Record(tmp_path, run.to_dict()):
         pass
     call(f"train --resume --out {tmp_path}")
-    assert calls.pop() == (run, tmp_path, {"resume": True, "progress": True})
+    wanted = {"resume": True, "accept_changes": False, "progress": True}
+    assert calls.pop() == (run, tmp_path, wanted)
 
 
 def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsys, tmp_path):
@@ -243,7 +244,7 @@ def test_fit_takes_one_task_or_several(calls):
 def test_evaluate_prints_the_report(calls, capsys):
     call("evaluate runs/x --episodes 12 --deterministic --device cpu")
     options = {"episodes": 12, "split": "test", "deterministic": True, "device": "cpu"}
-    assert calls == [(Path("runs/x"), options | {"progress": True})]
+    assert calls == [(Path("runs/x"), options | {"trust": False, "progress": True})]
     assert capsys.readouterr().out == "the report\n"
 
 

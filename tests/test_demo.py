@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from episodic_curiosity.presets import resolve
-from episodic_curiosity.record import read_metrics
 from episodic_curiosity.report.curves import curve
 from episodic_curiosity.report.walks import walk
+from episodic_curiosity.run_lines import read_metrics
 from examples import demo
 from tests.report.test_page import assert_nothing_from_elsewhere, without_data
 

@@ -12,6 +12,7 @@ from episodic_curiosity import saving
 from episodic_curiosity.agent import Agent
 from episodic_curiosity.evaluate import Evaluation, evaluate, evaluate_run
 from episodic_curiosity.presets import resolve
+from episodic_curiosity.record import write_config
 from episodic_curiosity.worlds import Step, WorldSpec, make_world
 
 LENGTHS = ((1, 6, 1, 6, 1, 6), (4, 2, 4, 2, 4, 2), (3, 3, 3, 3, 3, 3))
@@ -232,7 +233,7 @@ def run_folder(tmp_path):
         num_levels=2,
     )
     run = replace(run, world=small)
-    (tmp_path / "config.json").write_bytes(saving.header_bytes("run", run.to_dict()))
+    write_config(tmp_path, run.to_dict())
     Agent((3, 36, 36), 9).save(tmp_path)
     return tmp_path
 

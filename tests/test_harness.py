@@ -71,9 +71,10 @@ def measured(monkeypatch):
         if cell.seed == 13:
             raise FloatingPointError("a loss is NaN")
         seeds.append(cell.seed)
-        with Record(folder, cell.run().to_dict(), resume=True) as record:
-            record.checkpoint(1, {})
-        (folder / "agent.safetensors").write_bytes(b"x")
+        if not (folder / "agent.safetensors").exists():  # else it has been trained
+            with Record(folder, cell.run().to_dict(), resume=True) as record:
+                record.checkpoint(1, {})
+            (folder / "agent.safetensors").write_bytes(b"x")
         return pretended(cell)
 
     monkeypatch.setattr(harness, "measure", measure)
@@ -92,7 +93,7 @@ def test_what_is_done_is_skipped(settings, measured, capsys):
     assert [result.seed for result in load_results(settings.results).results] == [0, 1]
     said = capsys.readouterr().err
     assert "[1/2] table1 maze/sparse:ppo:0 (cpu, 10,000 steps): already done" in said
-    assert "[2/2] table1 maze/sparse:ppo:1 (cpu, 10,000 steps): done in 0 s" in said
+    assert "[2/2] table1 maze/sparse:ppo:1 (cpu, 10,000 steps): done in " in said
 
 
 def test_only_what_others_use_is_kept_of_a_run(settings, measured):
@@ -146,7 +147,7 @@ def test_what_cannot_be_read_is_left_alone(settings, measured):
     assert look(a_cell(), settings).state == "unreadable"
     (outcome,) = run_cells([a_cell()], settings)
     assert outcome.state == "failed"
-    assert "has version 2" in outcome.message
+    assert "in format 2; this is" in outcome.message
     assert path.read_bytes() == newer
     assert measured == [0]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from episodic_curiosity.harness import run_cell
 from episodic_curiosity.plan import plan
-from episodic_curiosity.record import read_timing
+from episodic_curiosity.run_lines import read_timing
 from episodic_curiosity.standing import run_folder
 from tests.small_table import settings, small_cell
 

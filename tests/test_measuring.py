@@ -18,7 +18,7 @@ from episodic_curiosity.measuring import (
     measure_speed,
     thin,
 )
-from episodic_curiosity.record import read_metrics, read_timing
+from episodic_curiosity.run_lines import read_metrics, read_timing
 from tests.small_table import small_cell
 
 

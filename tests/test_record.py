@@ -14,9 +14,8 @@ from episodic_curiosity.record import (
     Record,
     RunFolderError,
     read_config,
-    read_metrics,
-    read_timing,
 )
+from episodic_curiosity.run_lines import read_metrics, read_timing
 from episodic_curiosity.saving import LoadError
 
 CONFIG = {
@@ -87,7 +86,7 @@ def test_what_is_in_a_folder(folder):
     }
     header = json.loads((folder / "config.json").read_text())
     assert header["format"] == "episodic-curiosity"
-    assert header["version"] == 1
+    assert header["version"] == 2
     assert header["code"]
     assert read_config(folder) == CONFIG | {"ppo": {"rate": 1e-4, "sizes": [8, 4]}}
     assert read_metrics(folder) == [{"steps": 10 * n, "reward": n / 2} for n in (1, 2, 3)]
@@ -269,10 +268,10 @@ def test_damaged_lines_are_named(folder):
     path = folder / "metrics.jsonl"
     first, second, third = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + second[:-5] + b"\n" + third)
-    with pytest.raises(LoadError, match=r"metrics\.jsonl is damaged in line 2"):
+    with pytest.raises(LoadError, match=r"metrics\.jsonl was changed in line 2"):
         read_metrics(folder)
     path.write_bytes(first + second + b"[3]\n")
-    with pytest.raises(LoadError, match=r"metrics\.jsonl is damaged in line 3"):
+    with pytest.raises(LoadError, match=r"metrics\.jsonl was changed in line 3"):
         read_metrics(folder)
     path.write_bytes(first + second + third[:-1])  # killed over the last one
     assert len(read_metrics(folder)) == 2

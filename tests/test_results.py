@@ -98,7 +98,7 @@ def drop_a_field(content: bytes) -> bytes:
         (drop_a_field, "lacks code"),
         (lambda _: b"", "is not JSON"),
         (lambda _: b"{}", "was not written by episodic-curiosity"),
-        (lambda content: content.replace(b'"version": 1', b'"version": 2'), "has version 2"),
+        (lambda content: content.replace(b'"version": 1', b'"version": 2'), "in format 2"),
     ],
 )
 def test_a_damaged_file_is_reported_and_left_alone(damage, reason, tmp_path):
@@ -127,10 +127,10 @@ def test_what_cannot_be_opened_or_is_newer_need_not_be_damaged(tmp_path):
     path = write(tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b'"version": 1', b'"version": 2'))
-    with pytest.raises(UnreadableError, match="has version 2"):
+    with pytest.raises(UnreadableError, match="in format 2"):
         read_result(path)
     path.write_bytes(whole.replace(b'"version": 1', b'"version": "x"'))
-    with pytest.raises(LoadError, match="has version x") as caught:
+    with pytest.raises(LoadError, match="in format x") as caught:
         read_result(path)
     assert not isinstance(caught.value, UnreadableError)
     path.unlink()

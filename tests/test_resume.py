@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from episodic_curiosity.config import Run
-from episodic_curiosity.record import read_config, read_metrics
+from episodic_curiosity.record import read_config
+from episodic_curiosity.run_lines import read_metrics
 from tests.killing import Kill, kill_and_resume, play_on, start_server, what_is_left
 from tests.tiny_runs import METHODS, tiny_run
 

@@ -104,12 +104,16 @@ def test_weights_of_another_architecture(folder):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2}, "has version 2, this release reads version 1"),
+        (
+            {"version": 2, "code": "9.8.7"},
+            rf"by episodic-curiosity 9.8.7 in format 2; this is {ec.__version__}, which reads "
+            r"format 1",
+        ),
         ({"format": "other"}, "was not written by episodic-curiosity"),
         ({"kind": "agent"}, "describes 'agent', wanted 'r_network'"),
         ({"config": {"view_shape": [3, 16, 16], "colour": 1}}, "describes no r_network"),
         ({"config": {"view_shape": [3, 1, 16]}}, "frames must be at least 8 x 8"),
-        ({"version": True}, "has version True, this release reads version 1"),
+        ({"version": True}, "in format True; this is .*, which reads format 1"),
         ({"config": {"view_shape": [10**9, 10**6, 10**6]}}, "describes no r_network"),
         ({"config": None}, "lacks its config"),
         ({"sha256": None}, "fingerprints differ"),

@@ -12,7 +12,8 @@ from episodic_curiosity.agent.ppo import PPO, PPOConfig
 from episodic_curiosity.config import RecordConfig
 from episodic_curiosity.evaluate import evaluate
 from episodic_curiosity.presets import resolve
-from episodic_curiosity.record import Record, RunFolderError, read_metrics, read_timing
+from episodic_curiosity.record import Record, RunFolderError
+from episodic_curiosity.run_lines import read_metrics, read_timing
 from episodic_curiosity.train import fit, train
 from episodic_curiosity.worlds import make_world
 from tests.tiny_runs import METHODS, PLAY_STEPS, tiny_run

@@ -6,7 +6,7 @@ from typing import Literal
 
 import tyro
 
-from episodic_curiosity.commands.reading import Once
+from episodic_curiosity.commands.reading import Once, Trust
 from episodic_curiosity.worlds import Split
 
 
@@ -19,6 +19,7 @@ class EvaluateOptions:
     deterministic: Once = False  # the likeliest action instead of a drawn one
     split: Split = "test"  # the levels; those of "test" were never trained on
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU where there is one
+    trust: Trust = False
 
 
 def evaluate(arguments: list[str]) -> None:
@@ -34,6 +35,7 @@ def evaluate(arguments: list[str]) -> None:
         split=options.split,
         deterministic=options.deterministic,
         device=options.device,
+        trust=options.trust,
         progress=True,
     )
     print(evaluation.report())

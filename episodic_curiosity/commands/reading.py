@@ -8,6 +8,7 @@ second has that run's values as its defaults, so that each can be changed by its
 import argparse
 import dataclasses
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -19,6 +20,14 @@ from episodic_curiosity.config import Run
 EXAMPLE = "maze/no-reward"  # whose values `--help` shows where no task is named
 METHOD, PRESET = "ppo+eco", "cpu"  # unless others are named
 Once = tyro.conf.FlagCreatePairsOff[bool]  # a flag without its opposite
+# For the options of a command that reads a run's folder.
+Trust = Annotated[
+    Once,
+    tyro.conf.arg(
+        help="let the folder's config name modules to import and paths; only for a folder "
+        "whose author you trust"
+    ),
+]
 
 
 def read_some(arguments: list[str]) -> argparse.Namespace:
@@ -30,7 +39,8 @@ def read_some(arguments: list[str]) -> argparse.Namespace:
         reader.add_argument(f"--{name}")
     reader.add_argument("--steps", type=whole_number)
     reader.add_argument("--seed", type=whole_number, default=0)
-    reader.add_argument("--resume", action="store_true")
+    for name in ("resume", "trust", "accept-changes"):
+        reader.add_argument(f"--{name}", action="store_true")
     reader.add_argument("-h", "--help", action="store_true")
     return reader.parse_known_args(arguments)[0]
 

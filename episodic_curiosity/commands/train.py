@@ -12,6 +12,7 @@ from episodic_curiosity.commands.reading import (
     EXAMPLE,
     METHOD,
     Once,
+    Trust,
     check_out,
     read_some,
     resolve,
@@ -19,7 +20,8 @@ from episodic_curiosity.commands.reading import (
     with_r_network,
 )
 from episodic_curiosity.config import Run
-from episodic_curiosity.record import CONFIG, read_config
+from episodic_curiosity.record import CONFIG
+from episodic_curiosity.stored_run import read_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,9 @@ class Folder:
 
     out: Path | None = None  # the run's folder; None: runs/TASK__METHOD__sSEED
     resume: Once = False  # go on with the run in that folder; its task need not be named
+    # Resume although config.json or metrics.jsonl were edited after they were written.
+    accept_changes: Once = False
+    trust: Trust = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +65,13 @@ def train(arguments: list[str]) -> None:
     from episodic_curiosity.train import train as train_run
 
     try:
-        train_run(options.run, folder, resume=options.folder.resume, progress=True)
+        train_run(
+            options.run,
+            folder,
+            resume=options.folder.resume,
+            accept_changes=options.folder.accept_changes,
+            progress=True,
+        )
     except KeyboardInterrupt:
         if (folder / CONFIG).exists():
             again = f"stopped; go on with: curiosity train --resume --out {folder}"
@@ -74,7 +85,8 @@ def read_train(arguments: list[str]) -> TrainOptions:
     some = read_some(arguments)
     is_new = some.task or some.method or some.preset
     if some.resume and some.out and not is_new:
-        run = with_r_network(some, Run.from_dict(read_config(Path(some.out))))
+        stored = read_run(Path(some.out), trust=some.trust, accept_changes=some.accept_changes)
+        run = with_r_network(some, stored)
     elif some.task or some.help:
         run = resolve(some, some.task or EXAMPLE, some.method or METHOD)
     elif some.resume and not some.out:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from episodic_curiosity.commands.reading import Once
+from episodic_curiosity.commands.reading import Once, Trust
 from episodic_curiosity.watch.config import FilmConfig
 
 
@@ -19,6 +19,7 @@ class WatchOptions:
     out: Path  # the film: .gif or .mp4
     random: Once = False  # in place of a run: an agent that has learnt nothing, with --task
     task: str | None = None  # what it plays, as --preset cpu has it; see `curiosity tasks`
+    trust: Trust = False
     film: Annotated[FilmConfig, tyro.conf.arg(name="")] = field(default_factory=FilmConfig)
 
 
@@ -38,7 +39,7 @@ def watch(arguments: list[str]) -> None:
     from episodic_curiosity.watch.watch import watch_run, watch_untrained
 
     if options.run is not None:
-        film = watch_run(options.run, options.out, options.film)
+        film = watch_run(options.run, options.out, options.film, trust=options.trust)
     else:
         assert options.task is not None
         film = watch_untrained(options.task, options.out, options.film)

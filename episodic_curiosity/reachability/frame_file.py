@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.checks import check_at_least
+from episodic_curiosity.files import change_file, create_file
 from episodic_curiosity.reachability.replay import check_rows, stretches
 from episodic_curiosity.saving import LoadError
 
@@ -167,7 +168,7 @@ class FrameFile:
 
     def _create(self) -> Mapped:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.path, "w+b") as file:
+        with create_file(self.path) as file:
             if self._nameless:
                 self.path.unlink()
             try:
@@ -186,7 +187,7 @@ class FrameFile:
                 f"{self.path} {what}; the run keeps its R-network's frames there, "
                 f"{self.disk_bytes} bytes"
             )
-        with open(self.path, "r+b") as file:
+        with change_file(self.path) as file:
             return self._map(file)
 
     def _map(self, file: BinaryIO) -> Mapped:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from episodic_curiosity.measuring import OF_EPISODES
-from episodic_curiosity.record import read_metrics
 from episodic_curiosity.report.chart import Points
+from episodic_curiosity.run_lines import read_metrics
 
 NUM_POINTS = 40  # a single line of metrics is the mean of a few episodes only: noise
 

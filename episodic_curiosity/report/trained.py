@@ -8,7 +8,7 @@ import numpy as np
 
 from episodic_curiosity.config import Run
 from episodic_curiosity.evaluate import Evaluation
-from episodic_curiosity.record import read_metrics, read_timing
+from episodic_curiosity.run_lines import read_metrics, read_timing
 from episodic_curiosity.statistics import Summary
 
 

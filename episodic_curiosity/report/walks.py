@@ -14,10 +14,9 @@ from torch import Tensor
 
 from episodic_curiosity.agent import Agent
 from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.config import Run
 from episodic_curiosity.evaluate import evaluate
 from episodic_curiosity.methods import find_device, load_bonus
-from episodic_curiosity.record import read_config
+from episodic_curiosity.stored_run import read_run
 from episodic_curiosity.worlds import Step, World, make_world
 from episodic_curiosity.worlds.maze.overhead import Picture
 from episodic_curiosity.worlds.maze.world import MazeWorld
@@ -48,7 +47,7 @@ def walk(folder: Path, num_envs: int, *, seed: int = 0) -> list[Walk]:
     These are the first N that `evaluate_run` counts with the same seed and as many
     environments. An episodic memory, where the run has one, is filled on the way.
     """
-    run = Run.from_dict(read_config(folder))
+    run = read_run(folder)
     device = find_device(run)
     world = make_world(
         run.task,

@@ -16,7 +16,7 @@ from episodic_curiosity.bonus.nothing import NoBonus
 from episodic_curiosity.config import Run
 from episodic_curiosity.evaluate import Play
 from episodic_curiosity.methods import find_device, load_bonus
-from episodic_curiosity.record import read_config
+from episodic_curiosity.stored_run import read_run
 from episodic_curiosity.train import make_agent
 from episodic_curiosity.watch.cameras import Scenery, Setting, open_scenery
 from episodic_curiosity.watch.config import FilmConfig
@@ -51,10 +51,13 @@ class Film:
         return "\n".join(lines)
 
 
-def watch_run(folder: Path, out: Path, config: FilmConfig) -> Film:
-    """Films the agent of a run's folder: the first episodes that `evaluate_run` would count."""
+def watch_run(folder: Path, out: Path, config: FilmConfig, *, trust: bool = False) -> Film:
+    """Films the agent of a run's folder: the first episodes that `evaluate_run` would count.
+
+    A run whose config names a module or a path is refused unless the user trusts who wrote it.
+    """
     check_film(out)
-    run = replace(Run.from_dict(read_config(folder)), device=config.device)
+    run = replace(read_run(folder, trust=trust), device=config.device)
     agent = Agent.load(folder, find_device(run))
     with _opened(run, config) as scenery:
         bonus = load_bonus(run, scenery.world, folder)
