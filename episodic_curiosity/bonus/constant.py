@@ -8,9 +8,8 @@ from torch import Tensor
 
 from episodic_curiosity.bonus.state import check_part, check_parts
 from episodic_curiosity.bonus.tally import Tally
-from episodic_curiosity.checks import check_mask, check_number
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import Step, WorldSpec
+from episodic_curiosity.support.checks import check_mask, check_number
+from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,9 @@ from episodic_curiosity.bonus.aggregates import AGGREGATES
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.bonus.state import check_part, check_parts, copied
 from episodic_curiosity.bonus.tally import Tally
-from episodic_curiosity.checks import check_at_least, check_choice, check_number
 from episodic_curiosity.reachability.network import Embeddings
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import Step
+from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
+from episodic_curiosity.worlds.base import Rollout, Step
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,14 +13,13 @@ from torch import Tensor, nn
 
 from episodic_curiosity.bonus.state import check_part, check_parts, copied
 from episodic_curiosity.bonus.tally import Tally
-from episodic_curiosity.checks import (
+from episodic_curiosity.support.checks import (
     check_at_least,
     check_mask,
     check_number,
     check_tensor,
 )
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import Step, WorldSpec
+from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
 AXIS_BITS = 21  # three of them fill an int64 without its sign
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from episodic_curiosity.worlds import Split
+from episodic_curiosity.worlds.base import Split
 from episodic_curiosity.worlds.maze.tasks import TASKS
 
 FRAMES_PER_SECOND = 60

@@ -7,15 +7,15 @@ from typing import Any
 
 import torch
 
-from episodic_curiosity.worlds.maze import render_torch, walk_torch
-from episodic_curiosity.worlds.maze.advance import compile_advance, keep
-from episodic_curiosity.worlds.maze.level_map import make_level_map
-from episodic_curiosity.worlds.maze.levels import find_pool, make_levels
-from episodic_curiosity.worlds.maze.render_compiled import compiled_parts
-from episodic_curiosity.worlds.maze.rules import Rules
-from episodic_curiosity.worlds.maze.state import MazeState, blank_state, scene_of
+from episodic_curiosity.worlds.maze.render import render_torch, walk_torch
+from episodic_curiosity.worlds.maze.render.level_map import make_level_map
+from episodic_curiosity.worlds.maze.render.render_compiled import compiled_parts
+from episodic_curiosity.worlds.maze.render.textures import textures
+from episodic_curiosity.worlds.maze.rules.advance import compile_advance, keep
+from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
+from episodic_curiosity.worlds.maze.rules.rules import Rules
+from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, scene_of
 from episodic_curiosity.worlds.maze.tasks import change_task, find_task
-from episodic_curiosity.worlds.maze.textures import textures
 
 
 def main(mark: str, what: str, arguments: str) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from episodic_curiosity.checks import check_at_least, check_number, check_type
-from episodic_curiosity.worlds.maze.body import SLAB
-from episodic_curiosity.worlds.maze.layouts import MazeLayout
-from episodic_curiosity.worlds.maze.pool import ROOM_THEME
-from episodic_curiosity.worlds.maze.puzzles import PuzzleLayout
-from episodic_curiosity.worlds.maze.scene import DoorStyle, Theme
+from episodic_curiosity.support.checks import check_at_least, check_number, check_type
+from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
+from episodic_curiosity.worlds.maze.levels.pool import ROOM_THEME
+from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout
+from episodic_curiosity.worlds.maze.render.scene import DoorStyle, Theme
+from episodic_curiosity.worlds.maze.rules.body import SLAB
 
 ORACLE_CELL = 30.0  # units, the side of a Grid-Oracle cell
 LOOK = 20 * 0.1056  # degrees turned in one frame

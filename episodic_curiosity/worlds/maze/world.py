@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from episodic_curiosity.checks import (
+from episodic_curiosity.support.checks import (
     check_actions,
     check_at_least,
     check_size,
@@ -18,22 +18,22 @@ from episodic_curiosity.checks import (
     first_difference,
     usable_device,
 )
-from episodic_curiosity.randomness import random_below, random_bits, seed_words
-from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
-from episodic_curiosity.worlds.maze import snapshot
-from episodic_curiosity.worlds.maze.advance import (
+from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
+from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
+from episodic_curiosity.worlds.lab.overhead import Picture, overhead_of
+from episodic_curiosity.worlds.maze.ahead import Ahead, begin_ahead
+from episodic_curiosity.worlds.maze.render import snapshot
+from episodic_curiosity.worlds.maze.render.renderer import Renderer
+from episodic_curiosity.worlds.maze.render.scene import Cell, Scene
+from episodic_curiosity.worlds.maze.rules.advance import (
     Advance,
     compile_advance,
     keep,
     make_advance,
 )
-from episodic_curiosity.worlds.maze.ahead import Ahead, begin_ahead
-from episodic_curiosity.worlds.maze.levels import find_pool, make_levels
-from episodic_curiosity.worlds.maze.overhead import Picture, overhead_of
-from episodic_curiosity.worlds.maze.render import Renderer
-from episodic_curiosity.worlds.maze.rules import Outcome, Purpose, Rules
-from episodic_curiosity.worlds.maze.scene import Cell, Scene
-from episodic_curiosity.worlds.maze.state import MazeState, blank_state, scene_of
+from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
+from episodic_curiosity.worlds.maze.rules.rules import Outcome, Purpose, Rules
+from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, scene_of
 from episodic_curiosity.worlds.maze.tasks import ORACLE_CELL, change_task, find_task
 
 LAYOUT_DECIDES = {"maze_size", "rooms", "room_size"}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from episodic_curiosity.checks import check_at_least
+from episodic_curiosity.support.checks import check_at_least
 
 try:
     import vizdoom

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from episodic_curiosity.worlds import World
+from episodic_curiosity.worlds.base import World
 from episodic_curiosity.worlds.dmlab.far_starts import Cell, path_lengths
 
 NEAR = 15.0  # units from the middle of a cell to have reached it

@@ -7,12 +7,13 @@ import pytest
 import torch
 import torch._inductor.config
 
-from episodic_curiosity.worlds.maze import ahead, ahead_work, render_torch, walk_torch
-from episodic_curiosity.worlds.maze.advance import compile_advance
-from episodic_curiosity.worlds.maze.level_map import make_level_map
-from episodic_curiosity.worlds.maze.render_compiled import compiled_parts
-from episodic_curiosity.worlds.maze.rules import Rules
-from episodic_curiosity.worlds.maze.textures import textures
+from episodic_curiosity.worlds.maze import ahead, ahead_work
+from episodic_curiosity.worlds.maze.render import render_torch, walk_torch
+from episodic_curiosity.worlds.maze.render.level_map import make_level_map
+from episodic_curiosity.worlds.maze.render.render_compiled import compiled_parts
+from episodic_curiosity.worlds.maze.render.textures import textures
+from episodic_curiosity.worlds.maze.rules.advance import compile_advance
+from episodic_curiosity.worlds.maze.rules.rules import Rules
 from episodic_curiosity.worlds.maze.world import MazeWorld
 
 

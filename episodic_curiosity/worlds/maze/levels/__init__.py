@@ -1,0 +1,1 @@
+"""What a level is: layouts and puzzles draw levels, pool keeps them."""

@@ -1,0 +1,88 @@
+"""A pool's levels as the renderers read them: one integer a cell, made once.
+
+Shapes: L levels, H x W cells, D doors. A rim one cell wide is put around every level, so that
+a ray stops before it leaves the array.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.support.randomness import random_bits
+from episodic_curiosity.worlds.maze.render.scene import (
+    NO_DOOR,
+    Cell,
+    DoorStyle,
+    Side,
+    Stage,
+    Theme,
+)
+
+KIND_MASK = 7  # bits 0-2 of a code: Cell, or RIM
+RIM = 6
+# Cell as plain numbers: neither Numba nor torch.compile compares with members of an enum.
+ROOM, WALL, VOID = int(Cell.ROOM), int(Cell.WALL), int(Cell.VOID)
+DOOR_H, DOOR_I = int(Cell.DOOR_H), int(Cell.DOOR_I)
+EAST, NORTH, WEST, SOUTH = (int(side) for side in Side)
+STOP_MASK, STOP = 3, 2  # what WALL and RIM have in common and no other Cell has
+DOOR_SHIFT, DOOR_MASK = 3, 63  # bits 3-8: the door's index, 63 where there is none
+LIGHT_SHIFT, LIGHT_BITS, LIGHT_MASK = 9, 5, 31  # then the light at the corners SW, SE, NW, NE
+LIGHT_MIN, LIGHT_STEP = 0.84, 0.0095  # brightness = LIGHT_MIN + LIGHT_STEP * light
+
+
+class LevelMap(NamedTuple):
+    code: Tensor  # (L, H + 2, W + 2) int32
+    decals: Tensor  # (L, H, W, 4) uint8
+    fences: Tensor  # (L, D, 4) float32: x, y of the middle, 1 if along x, colour; D = 0: none
+    has_walls: bool
+    has_slabs: bool
+
+
+def make_level_map(theme: Theme, stage: Stage) -> LevelMap:
+    """Reads the stage once; this synchronises with the device, drawing never does."""
+    if stage.cells.dim() != 3 or stage.decals.shape != (*stage.cells.shape, 4):
+        raise ValueError(
+            f"cells of shape {tuple(stage.cells.shape)} and decals of shape "
+            f"{tuple(stage.decals.shape)} do not fit: (L, H, W) and (L, H, W, 4) are wanted"
+        )
+    cells = stage.cells.to(torch.int32)
+    is_door = (cells == Cell.DOOR_H) | (cells == Cell.DOOR_I)
+    fenced = theme.door_style == DoorStyle.FENCE
+    door = torch.where(is_door & (stage.doors != NO_DOOR), stage.doors, DOOR_MASK)
+    code = cells | door.to(torch.int32) << DOOR_SHIFT | _light(stage.cells) << LIGHT_SHIFT
+    return LevelMap(
+        code=torch.nn.functional.pad(code, (1, 1, 1, 1), value=RIM),
+        decals=stage.decals.contiguous(),
+        fences=_fences(theme, stage)
+        if fenced
+        else torch.zeros((len(cells), 0, 4), device=cells.device),
+        has_walls=bool((cells == Cell.WALL).any()),
+        has_slabs=bool(is_door.any()) and not fenced,
+    )
+
+
+def _light(cells: Tensor) -> Tensor:
+    """Random light at every corner of the grid, as if lamps stood about: (L, H, W) int32."""
+    levels, height, width = cells.shape
+    corner = torch.arange((height + 1) * (width + 1), device=cells.device)
+    level = torch.arange(levels, device=cells.device)[:, None]
+    bits = random_bits(level, corner).view(levels, height + 1, width + 1) >> 20 & LIGHT_MASK
+    south, north = bits[:, :-1], bits[:, 1:]
+    corners = (south[:, :, :-1], south[:, :, 1:], north[:, :, :-1], north[:, :, 1:])
+    packed = sum(light << LIGHT_BITS * place for place, light in enumerate(corners))
+    return torch.as_tensor(packed).to(torch.int32)
+
+
+def _fences(theme: Theme, stage: Stage) -> Tensor:
+    """Where each door of a level stands; a door a level lacks is far away."""
+    levels, num_doors = stage.door_colours.shape
+    fences = torch.tensor([1e8, 1e8, 1.0, 0.0], device=stage.cells.device)
+    fences = fences.repeat(levels, num_doors, 1)
+    level, y, x = (stage.doors != NO_DOOR).nonzero(as_tuple=True)
+    door = stage.doors[level, y, x].long()
+    fences[level, door, 0] = theme.origin[0] + theme.cell[0] * (x + 0.5)
+    fences[level, door, 1] = theme.origin[1] + theme.cell[1] * (y + 0.5)
+    fences[level, door, 2] = (stage.cells[level, y, x] == Cell.DOOR_H).float()
+    fences[:, :, 3] = stage.door_colours.float()
+    return fences

@@ -1,0 +1,96 @@
+"""A maze without pictures, for tests of its rules: one pool, one state, played by hand."""
+
+from collections import deque
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from episodic_curiosity.worlds.maze.levels.pool import LevelPool
+from episodic_curiosity.worlds.maze.render.scene import NO_DOOR, Cell, Sprite
+from episodic_curiosity.worlds.maze.rules.levels import make_levels
+from episodic_curiosity.worlds.maze.rules.rules import Outcome, Rules
+from episodic_curiosity.worlds.maze.rules.state import blank_state
+from episodic_curiosity.worlds.maze.tasks import COMMANDS, MazeTask
+
+CPU = torch.device("cpu")
+
+
+class Game:
+    """N environments of a task on a pool."""
+
+    def __init__(self, task: MazeTask, pool: LevelPool, num_envs: int = 1) -> None:
+        self.levels = make_levels(task, pool, CPU)
+        self.rules = Rules(task, self.levels, always=False)
+        blank = blank_state(torch.arange(num_envs) + 12345, self.rules.num_sprites)
+        self.state = self.rules.new_episode(blank)
+
+    def place(self, x: float, y: float, yaw: float | None = None) -> None:
+        rest = torch.zeros_like(self.state.velocity)
+        position = torch.tensor([[x, y]]).expand_as(rest)
+        self.state = self.state._replace(position=position, velocity=rest)
+        if yaw is not None:
+            self.state = self.state._replace(yaw=torch.full_like(self.state.yaw, yaw))
+
+    def play(self, action: str = "idle") -> Outcome:
+        forward, right, turn, fire = COMMANDS[action]
+        count = len(self.state.yaw)
+        command = torch.tensor([[forward, right, turn]]).expand(count, 3).T.contiguous()
+        self.state, outcome = self.rules.play(
+            self.state, command, torch.full((count,), bool(fire))
+        )
+        return outcome
+
+    def reward_at(self, x: float, y: float) -> float:
+        """What standing there for a step pays."""
+        self.place(x, y)
+        return self.play().reward[0].item()
+
+
+def puzzle(
+    row: str, keys: dict[int, Sprite], door_colours: list[int], lolly: int | None = None
+) -> LevelPool:
+    """A one-row puzzle of '*', ' ' and 'I'; items stand in the middle of the columns given."""
+    kinds = {"*": Cell.VOID, " ": Cell.CORRIDOR, "I": Cell.DOOR_I}
+    void = [Cell.VOID] * len(row)
+    cells = np.array([[void, [kinds[character] for character in row], void]], np.uint8)
+    is_door = cells == Cell.DOOR_I
+    doors = np.where(is_door, is_door.cumsum(axis=2) - 1, NO_DOOR).astype(np.uint8)
+    items = list(keys.items()) + ([(lolly, Sprite.LOLLY)] if lolly is not None else [])
+    return LevelPool(
+        cells=cells,
+        doors=doors,
+        door_colours=np.array([door_colours], np.uint8),
+        decals=np.zeros((*cells.shape, 4), np.uint8),
+        spawns=np.array([[len(row) + 1]], np.int16),
+        goals=np.array([[-1]], np.int16),
+        distance=np.full((1, 1, 1), 255, np.uint8),
+        starts=np.zeros((1, 0), np.int16),
+        start_doors=np.zeros((1, 0), np.int64),
+        item_sprite=np.array([[sprite for _, sprite in items]], np.uint8),
+        item_position=np.array([[(100 * x + 50, 150) for x, _ in items]], np.float32),
+    )
+
+
+def steps_between(cells: np.ndarray, start: int, shut: set[int] | None = None) -> np.ndarray:
+    """Breadth-first distances (H * W,) from a cell, not over walls, void and shut doors."""
+    height, width = cells.shape
+    free = ~np.isin(cells, (Cell.WALL, Cell.VOID)).reshape(-1)
+    for cell in shut or ():
+        free[cell] = False
+    distance = np.full(height * width, -1)
+    distance[start] = 0
+    queue = deque([start])
+    while queue:
+        here = queue.popleft()
+        for there in (here + 1, here - 1, here + width, here - width):
+            if free[there] and distance[there] < 0:
+                distance[there] = distance[here] + 1
+                queue.append(there)
+    return distance
+
+
+def cells_of(position: Tensor, width: int) -> list[int]:
+    """Index of the cell of each (N, 2) position in a text maze."""
+    column, row = (position // 100).long().T
+    return (row * width + column).tolist()
