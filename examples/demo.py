@@ -13,12 +13,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from episodic_curiosity.runs.config import MazeConfig, Run
+from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import evaluate_run
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.train import train
 from episodic_curiosity.support.saving import write_atomically
 from episodic_curiosity.support.statistics import Summary
+from episodic_curiosity.worlds.maze.config import MazeConfig
 from examples.beside import beside_page
 from examples.trained import Trained, mean_coverage
 

@@ -9,10 +9,19 @@ from episodic_curiosity.bonus.constant import ConstantConfig
 from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.bonus.icm import MOST, ICMConfig
 from episodic_curiosity.bonus.oracle import OracleConfig
+from episodic_curiosity.bonus.registry import BonusConfig
 from episodic_curiosity.bonus.state import check_parts
-from episodic_curiosity.runs.config import Run
 
 PATIENCE = 20  # looks that one judgement is made of: an odd update decides nothing
+
+
+class Diagnosed(NamedTuple):
+    """What of a run decides how its metrics are judged."""
+
+    bonus: BonusConfig | None
+    reward_scale: float  # what the task's rewards are multiplied with
+    is_normalised: bool  # the bonus is
+    is_online: bool  # the R-network is fitted in the run (ECO), not before it
 
 
 class Evidence(NamedTuple):
@@ -52,7 +61,7 @@ class Diagnosis:
     Every PATIENCE looks with evidence of a kind are judged together, and then forgotten.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Diagnosed) -> None:
         self._run = run
         self._sums = {kind: Sums() for kind in TROUBLES}
 
@@ -84,7 +93,7 @@ class Diagnosis:
         self._sums = {kind: Sums(*state[kind]) for kind in TROUBLES}
 
 
-def _find(run: Run, metrics: Mapping[str, float]) -> dict[str, Evidence]:
+def _find(run: Diagnosed, metrics: Mapping[str, float]) -> dict[str, Evidence]:
     """What one look says, about as many kinds of trouble as it has metrics for."""
     found = {}
     if "r_network_accuracy" in metrics:
@@ -100,7 +109,7 @@ def _find(run: Run, metrics: Mapping[str, float]) -> dict[str, Evidence]:
         found["constant"] = Evidence(spread, largest)
 
     if "reward" in metrics:  # an episode has ended
-        reward = abs(run.ppo.reward_scale * metrics["reward"])
+        reward = abs(run.reward_scale * metrics["reward"])
         # Not the bonus of an episode, in which pay of both signs cancels out, but the most
         # that its absolute values can come to: every step counts.
         most = math.hypot(mean, spread) * metrics["length"] / metrics.get("bonus_divisor", 1.0)
@@ -112,7 +121,7 @@ def _find(run: Run, metrics: Mapping[str, float]) -> dict[str, Evidence]:
     return found
 
 
-def _tell(kind: str, run: Run, mean: Evidence) -> str:
+def _tell(kind: str, run: Diagnosed, mean: Evidence) -> str:
     """What was seen, why that is bad and what to try."""
     match kind:
         case "accuracy":
@@ -148,7 +157,7 @@ def _tell(kind: str, run: Run, mean: Evidence) -> str:
             )
 
 
-def _advice_on_constant(run: Run) -> str:
+def _advice_on_constant(run: Diagnosed) -> str:
     match run.bonus:
         case EpisodicConfig():
             return (
@@ -160,10 +169,10 @@ def _advice_on_constant(run: Run) -> str:
             return f"it is clipped to {MOST:g}: try a lower bonus.scale"
 
 
-def _advice_on_scale(run: Run, mean: Evidence) -> str:
+def _advice_on_scale(run: Diagnosed, mean: Evidence) -> str:
     """How to choose alpha: so that an episode's bonus and its reward are comparable."""
-    if run.normalise_bonus:  # which undoes alpha
-        suitable = run.ppo.reward_scale * mean.amount / mean.beside
+    if run.is_normalised:  # which undoes alpha
+        suitable = run.reward_scale * mean.amount / mean.beside
         return (
             f"a normalised bonus wants rewards of its size: try ppo.reward_scale {suitable:.3g}"
         )
@@ -174,14 +183,13 @@ def _advice_on_scale(run: Run, mean: Evidence) -> str:
     )
 
 
-def _scale(run: Run) -> tuple[str, float]:
+def _scale(run: Diagnosed) -> tuple[str, float]:
     """What the method multiplies its bonus with: the name of the setting and its value."""
     assert run.bonus is not None
     name = "alpha" if isinstance(run.bonus, EpisodicConfig | OracleConfig) else "scale"
     return f"bonus.{name}", getattr(run.bonus, name)
 
 
-def _fit(run: Run) -> str:
+def _fit(run: Diagnosed) -> str:
     """The name of the settings by which the R-network is fitted."""
-    assert run.r_network is not None
-    return f"r_network.{'random_play' if run.r_network.online is None else 'online'}.fit"
+    return f"r_network.{'online' if run.is_online else 'random_play'}.fit"

@@ -16,7 +16,8 @@ from episodic_curiosity.cli.arguments import (
     with_hyphens,
 )
 from episodic_curiosity.runs import settings
-from episodic_curiosity.runs.config import RNetworkOptions, Run, WorldConfig
+from episodic_curiosity.runs.config import RNetworkOptions, Run
+from episodic_curiosity.worlds.base import WorldConfig
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,5 @@
 """Methods: the bonus that each adds to PPO, made for one run."""
 
-from episodic_curiosity.support.machine import find_device
 import contextlib
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import torch
 
 from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.constant import ConstantBonus, ConstantConfig
+from episodic_curiosity.bonus.diagnosis import Diagnosed, Diagnosis
 from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
 from episodic_curiosity.bonus.icm import ICMBonus, ICMConfig
 from episodic_curiosity.bonus.memory import EpisodicMemory
@@ -16,9 +16,6 @@ from episodic_curiosity.bonus.nothing import NoBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus, make_replay
 from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig
 from episodic_curiosity.bonus.state import check_part
-from episodic_curiosity.runs.checkpoints import Checkpoints
-from episodic_curiosity.support.checks import usable_device
-from episodic_curiosity.runs.config import RNetworkOptions, Run
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineFitting
 from episodic_curiosity.reachability.random_play import (
@@ -28,7 +25,10 @@ from episodic_curiosity.reachability.random_play import (
     held_out_steps,
 )
 from episodic_curiosity.reachability.training import FitReport
+from episodic_curiosity.runs.checkpoints import Checkpoints
+from episodic_curiosity.runs.config import RNetworkOptions, Run
 from episodic_curiosity.runs.record import CHECKPOINTS
+from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.base import Split, World, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
@@ -66,6 +66,12 @@ def load_bonus(run: Run, world: World, folder: Path) -> Bonus:
             return bonus
         case _:
             return make_bonus(run, world, folder)
+
+
+def make_diagnosis(run: Run) -> Diagnosis:
+    """What warns where the run's curiosity cannot work."""
+    is_online = run.r_network is not None and run.r_network.online is not None
+    return Diagnosis(Diagnosed(run.bonus, run.ppo.reward_scale, run.normalise_bonus, is_online))
 
 
 def make_r_network(run: Run, world: World) -> RNetwork:

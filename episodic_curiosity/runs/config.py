@@ -11,18 +11,8 @@ from types import NoneType
 from typing import Any, Literal, Self
 
 from episodic_curiosity.agent.ppo import PPOConfig
-from episodic_curiosity.bonus.constant import ConstantConfig
 from episodic_curiosity.bonus.episodic import EpisodicConfig
-from episodic_curiosity.bonus.icm import ICMConfig
-from episodic_curiosity.bonus.oracle import OracleConfig
-from episodic_curiosity.support.checks import (
-    check_at_least,
-    check_choice,
-    check_size,
-    check_type,
-)
-from episodic_curiosity.support.config_json import check_fields, from_plain, to_plain
-from episodic_curiosity.support.randomness import seed_words
+from episodic_curiosity.bonus.registry import BonusConfig, find_bonus
 from episodic_curiosity.reachability.network import (
     FAST,
     PAPER,
@@ -32,140 +22,17 @@ from episodic_curiosity.reachability.network import (
 )
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.training import FitConfig
-from episodic_curiosity.worlds.registry import FAMILIES
-from episodic_curiosity.worlds.base import Split
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_choice,
+    check_type,
+)
+from episodic_curiosity.support.config_json import check_fields, from_plain, to_plain
+from episodic_curiosity.support.randomness import seed_words
+from episodic_curiosity.worlds.base import WorldConfig
+from episodic_curiosity.worlds.registry import find_world
 
 MOST_STEPS = 10**12  # a month at the fastest rate measured; far beyond, no date holds the end
-Vectorization = Literal["auto", "sync", "async", "vector_entry_point"]
-BonusConfig = ConstantConfig | OracleConfig | ICMConfig | EpisodicConfig
-
-# Which bonus a method adds to PPO.
-BONUSES: dict[str, type[BonusConfig] | None] = {
-    "ppo": None,
-    "ppo+1": ConstantConfig,
-    "ppo+icm": ICMConfig,
-    "ppo+oracle": OracleConfig,
-    "ppo+ec": EpisodicConfig,
-    "ppo+eco": EpisodicConfig,
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorldConfig:
-    """The environments; sizes are height and width."""
-
-    num_envs: int  # played at once
-    observation_size: tuple[int, int] | None = None  # what the policy sees; None: as it comes
-    view_size: tuple[int, int] | None = None  # what curiosity sees; None: what the policy sees
-
-    def __post_init__(self) -> None:
-        check_at_least("world.num_envs", self.num_envs, 1)
-        for name in ("observation_size", "view_size"):
-            if getattr(self, name) is not None:
-                check_size(f"world.{name}", getattr(self, name))
-
-    def options(self, split: Split) -> dict[str, Any]:
-        """What make_world takes besides the number of environments: the fields that are set.
-
-        First episodes begin in mid-clock (`stagger`) in training alone: elsewhere whole
-        episodes are wanted.
-        """
-        options = {
-            field.name: value
-            for field in dataclasses.fields(self)
-            if field.name != "num_envs" and (value := getattr(self, field.name)) is not None
-        }
-        if "stagger" in options:
-            options["stagger"] = options["stagger"] and split == "train"
-        return options
-
-
-@dataclass(frozen=True, kw_only=True)
-class MazeConfig(WorldConfig):
-    """The mazes; sizes are height and width, None is the task's own."""
-
-    stagger: bool = False  # let the first episodes begin at any point of their clock
-    episode_steps: int | None = None  # the clock ends an episode after so many
-    actions: str | None = None  # nine, no-fire or three, each also with +idle
-    maze_size: int | None = None  # cells on a side, walls included; odd
-    rooms: int | None = None  # at most
-    room_size: int | None = None  # cells on a side; odd
-    min_goal_distance: int | None = None  # cells from a start to its goal
-    doors: bool | None = None  # where rooms and corridors meet
-    num_levels: int | None = None  # drawn for each split
-    level_seed: int = 0  # another one draws other levels
-    layout: str | None = None  # one level of one's own, as the text of a maze
-    pictures: Path | None = None  # a folder of images for a television
-
-    def options(self, split: Split) -> dict[str, Any]:
-        """As for every world; final frames are drawn later, by whoever wants one."""
-        return super().options(split) | {"final_frames": False}
-
-
-@dataclass(frozen=True, kw_only=True)
-class DMLabConfig(WorldConfig):
-    """The games of DeepMind Lab; sizes are height and width, None is the task's own."""
-
-    stagger: bool = False  # let the first episodes begin at any point of their clock
-    episode_steps: int | None = None  # the clock ends an episode after so many, at the latest
-    actions: str | None = None  # nine, no-fire or three, each also with +idle
-    frame_size: tuple[int, int] | None = None  # what Lab draws and the rest is made of
-    level_cache: Path | None = None  # a folder for compiled levels, to be shared by runs
-    redraw_starts: bool = False  # very-sparse without the authors' patch: from the layout
-    renderer: Literal["software", "hardware"] = "software"  # hardware: a GPU draws
-    pictures: Path | None = None  # a folder of images for a television
-    # Seconds until a process counts as frozen, enough for all levels to be compiled at once;
-    # None: by the environments for each core.
-    timeout: float | None = None
-
-    def __post_init__(self) -> None:
-        """A relative folder for levels means the one it was when it was named."""
-        super().__post_init__()
-        if self.level_cache is not None:
-            object.__setattr__(self, "level_cache", self.level_cache.absolute())
-
-
-@dataclass(frozen=True, kw_only=True)
-class ViZDoomConfig(WorldConfig):
-    """The games of ViZDoom; sizes are height and width, None is the task's own."""
-
-    stagger: bool = False  # let the first episodes begin at any point of their clock
-    episode_steps: int | None = None  # the clock ends an episode after so many
-    actions: tuple[str, ...] | None = None  # names of buttons, joined by +, or idle
-    num_workers: int | None = None  # processes that share the games out; None: by the cores
-    timeout: float | None = None  # seconds until a process counts as frozen; None: 60
-
-
-@dataclass(frozen=True, kw_only=True)
-class AntConfig(WorldConfig):
-    """MuJoCo's ant; the policy sees its body, curiosity what its head camera sees."""
-
-    stagger: bool = False  # let the first episodes begin at any point of their clock
-    episode_steps: int | None = None  # the clock ends an episode after so many
-    gentle_play: float = 1.0  # every second ant's random play keeps within so much of a motor
-
-    def options(self, split: Split) -> dict[str, Any]:
-        """As for every world; without a view nothing is drawn, which few methods mind."""
-        return super().options(split) | {"view_size": self.view_size, "final_frames": False}
-
-
-@dataclass(frozen=True, kw_only=True)
-class GymnasiumConfig(WorldConfig):
-    """The Gymnasium environments; sizes, of frames, are height and width."""
-
-    vectorization: Vectorization = "auto"  # how copies are stepped
-    episode_steps: int | None = None  # None: the environment's own
-    oracle_cell: float | None = None  # side of a Grid-Oracle cell, where there are positions
-
-
-# What the worlds of a family can be told, where that is more than every world can.
-WORLDS: dict[str, type[WorldConfig]] = {
-    "maze": MazeConfig,
-    "dmlab": DMLabConfig,
-    "vizdoom": ViZDoomConfig,
-    "ant": AntConfig,
-    "gym": GymnasiumConfig,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -341,16 +208,3 @@ class Run:
         bonus = find_bonus(plain["method"]) or NoneType
         types = {"world": find_world(str(plain["task"])), "bonus": bonus}
         return from_plain(cls, plain, types=types)
-
-
-def find_world(task: str) -> type[WorldConfig]:
-    """What the world of a task can be told."""
-    family = task.partition("/")[0]
-    check_choice("a task's family", family, FAMILIES)
-    return WORLDS.get(family, WorldConfig)
-
-
-def find_bonus(method: str) -> type[BonusConfig] | None:
-    """What the bonus of a method can be told; None where there is no bonus."""
-    check_choice("method", method, BONUSES)
-    return BONUSES[method]

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.bonus.oracle import VisitedCells
-from episodic_curiosity.support.cuda_graphs import Captured, graph_device
-from episodic_curiosity.support.checks import check_at_least, usable_device
 from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.record import read_config
+from episodic_curiosity.support.checks import check_at_least, usable_device
+from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.support.progress import progress_or_silence
 from episodic_curiosity.support.randomness import random_bits, seed_words
-from episodic_curiosity.runs.record import read_config
 from episodic_curiosity.support.saving import write_atomically
 from episodic_curiosity.support.statistics import Summary, summarise
 from episodic_curiosity.worlds.base import Split, Step, World, WorldSpec

@@ -9,24 +9,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from episodic_curiosity.bonus.episodic import EpisodicConfig
-from episodic_curiosity.support.checks import check_choice
-from episodic_curiosity.runs.config import (
-    AntConfig,
-    DMLabConfig,
-    MazeConfig,
-    RandomPlayConfig,
-    RecordConfig,
-    RNetworkOptions,
-    Run,
-    ViZDoomConfig,
-    WorldConfig,
-    find_world,
-)
-from episodic_curiosity.runs.settings import BUDGETS, find_settings
 from episodic_curiosity.reachability.network import Branches, ComparatorName
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.training import FitConfig
+from episodic_curiosity.runs.config import RandomPlayConfig, RecordConfig, RNetworkOptions, Run
+from episodic_curiosity.runs.settings import BUDGETS, find_settings
+from episodic_curiosity.support.checks import check_choice
+from episodic_curiosity.worlds.ant.config import AntConfig
+from episodic_curiosity.worlds.base import WorldConfig
+from episodic_curiosity.worlds.dmlab.config import DMLabConfig
+from episodic_curiosity.worlds.maze.config import MazeConfig
+from episodic_curiosity.worlds.registry import find_world
+from episodic_curiosity.worlds.vizdoom.config import ViZDoomConfig
 
 ONLINE_PAIRS = PairsConfig(sampler="online")
 ON_THE_HOST = ("gym", "vizdoom", "dmlab", "ant")  # simulated by the CPU, whatever the preset

@@ -21,8 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from episodic_curiosity.support import saving
 from episodic_curiosity.runs.checkpoints import Checkpoints, State
+from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.saving import LoadError
 

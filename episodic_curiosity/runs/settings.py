@@ -14,10 +14,10 @@ from episodic_curiosity.bonus.constant import ConstantConfig
 from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.bonus.icm import ICMConfig
 from episodic_curiosity.bonus.oracle import OracleConfig
+from episodic_curiosity.bonus.registry import BonusConfig
 from episodic_curiosity.support.checks import check_choice
-from episodic_curiosity.runs.config import BonusConfig
-from episodic_curiosity.worlds.registry import FAMILIES
 from episodic_curiosity.worlds.dmlab.levels import DMLAB_30
+from episodic_curiosity.worlds.registry import FAMILIES
 from episodic_curiosity.worlds.television import find_programme
 
 METHODS = {

@@ -15,21 +15,27 @@ from episodic_curiosity.agent.collector import Collector
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.ppo import PPO
 from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.bonus.diagnosis import Diagnosis
 from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.bonus.icm import ICMBonus
 from episodic_curiosity.bonus.normalised import NormalisedBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 from episodic_curiosity.bonus.state import copied
-from episodic_curiosity.support.compiling import compiles, warming_up
-from episodic_curiosity.runs.config import Run
-from episodic_curiosity.bonus.diagnosis import Diagnosis
-from episodic_curiosity.support.interruption import StopRequest, stop_request
-from episodic_curiosity.runs.build import (fit_r_network, make_bonus, make_r_network, random_play_bytes)
-from episodic_curiosity.support.machine import find_device
-from episodic_curiosity.support.progress import Progress, Silence, progress_or_silence
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.training import FitReport
+from episodic_curiosity.runs.build import (
+    fit_r_network,
+    make_bonus,
+    make_diagnosis,
+    make_r_network,
+    random_play_bytes,
+)
+from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.record import Record, RunFolderError, folder_for_work
+from episodic_curiosity.support.compiling import compiles, warming_up
+from episodic_curiosity.support.interruption import StopRequest, stop_request
+from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.support.progress import Progress, Silence, progress_or_silence
 from episodic_curiosity.worlds.base import World, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
 
@@ -106,7 +112,7 @@ class Parts:
             bootstrap=not run.ppo.timeouts_are_ends,
             whole_at_start=not run.world.options("train").get("stagger", False),
         )
-        return cls(agent, curiosity, bonus, ppo, collector, Diagnosis(run))
+        return cls(agent, curiosity, bonus, ppo, collector, make_diagnosis(run))
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of everything that a run needs to go on as if nothing had happened."""

@@ -3,12 +3,15 @@
 Shapes: N environments; of a rollout, T steps and H value heads.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+
+from episodic_curiosity.support.checks import check_at_least, check_size
 
 Split = Literal["r-network", "train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("r-network", "train", "validation", "test")
@@ -137,3 +140,33 @@ class Rollout(NamedTuple):
     def truncated(self) -> Tensor:
         """(T, N) bool, where the clock ended an episode."""
         return self.first[1:] & ~self.terminated
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldConfig:
+    """The environments; sizes are height and width."""
+
+    num_envs: int  # played at once
+    observation_size: tuple[int, int] | None = None  # what the policy sees; None: as it comes
+    view_size: tuple[int, int] | None = None  # what curiosity sees; None: what the policy sees
+
+    def __post_init__(self) -> None:
+        check_at_least("world.num_envs", self.num_envs, 1)
+        for name in ("observation_size", "view_size"):
+            if getattr(self, name) is not None:
+                check_size(f"world.{name}", getattr(self, name))
+
+    def options(self, split: Split) -> dict[str, Any]:
+        """What make_world takes besides the number of environments: the fields that are set.
+
+        First episodes begin in mid-clock (`stagger`) in training alone: elsewhere whole
+        episodes are wanted.
+        """
+        options = {
+            field.name: value
+            for field in dataclasses.fields(self)
+            if field.name != "num_envs" and (value := getattr(self, field.name)) is not None
+        }
+        if "stagger" in options:
+            options["stagger"] = options["stagger"] and split == "train"
+        return options

@@ -4,9 +4,32 @@ from typing import Any
 
 import torch
 
-from episodic_curiosity.worlds.base import Split, World
+from episodic_curiosity.support.checks import check_choice
+from episodic_curiosity.worlds.ant.config import AntConfig
+from episodic_curiosity.worlds.base import Split, World, WorldConfig
+from episodic_curiosity.worlds.dmlab.config import DMLabConfig
+from episodic_curiosity.worlds.gymnasium.config import GymnasiumConfig
+from episodic_curiosity.worlds.maze.config import MazeConfig
+from episodic_curiosity.worlds.vizdoom.config import ViZDoomConfig
 
 FAMILIES = ("maze", "dmlab", "vizdoom", "gym", "ant")
+
+
+# What the worlds of a family can be told, where that is more than every world can.
+WORLDS: dict[str, type[WorldConfig]] = {
+    "maze": MazeConfig,
+    "dmlab": DMLabConfig,
+    "vizdoom": ViZDoomConfig,
+    "ant": AntConfig,
+    "gym": GymnasiumConfig,
+}
+
+
+def find_world(task: str) -> type[WorldConfig]:
+    """What the world of a task can be told."""
+    family = task.partition("/")[0]
+    check_choice("a task's family", family, FAMILIES)
+    return WORLDS.get(family, WorldConfig)
 
 
 def make_world(

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from episodic_curiosity.bonus.diagnosis import PATIENCE, Diagnosis
+from episodic_curiosity.runs.build import make_diagnosis
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import resolve
 
@@ -43,12 +44,12 @@ def stream(diagnosis: Diagnosis, num_looks: int, **changes: float) -> list[str]:
 
 @pytest.mark.parametrize("method", ["ppo", "ppo+1", *CURIOUS])
 def test_a_healthy_run_hears_nothing(method):
-    assert stream(Diagnosis(a_run(method)), 5 * PATIENCE) == []
+    assert stream(make_diagnosis(a_run(method)), 5 * PATIENCE) == []
 
 
 @pytest.mark.parametrize(("words", "changes"), TROUBLES.items())
 def test_a_trouble_is_told_once_it_has_lasted_and_not_again(words, changes):
-    diagnosis = Diagnosis(a_run())
+    diagnosis = make_diagnosis(a_run())
     assert stream(diagnosis, PATIENCE - 1, **changes) == []
     (warning,) = diagnosis.look(HEALTHY | changes)
     assert words in warning
@@ -59,7 +60,7 @@ def test_a_trouble_is_told_once_it_has_lasted_and_not_again(words, changes):
 
 @pytest.mark.parametrize(("words", "changes"), TROUBLES.items())
 def test_a_trouble_that_went_away_is_told_again(words, changes):
-    diagnosis = Diagnosis(a_run())
+    diagnosis = make_diagnosis(a_run())
     assert len(stream(diagnosis, PATIENCE, **changes)) == 1
     assert stream(diagnosis, PATIENCE) == []
     (warning,) = stream(diagnosis, PATIENCE, **changes)
@@ -68,7 +69,7 @@ def test_a_trouble_that_went_away_is_told_again(words, changes):
 
 @pytest.mark.parametrize("changes", TROUBLES.values())
 def test_a_single_odd_look_is_forgiven(changes):
-    diagnosis = Diagnosis(a_run())
+    diagnosis = make_diagnosis(a_run())
     for _ in range(3):
         assert diagnosis.look(HEALTHY | changes) == []
         assert stream(diagnosis, PATIENCE - 1) == []
@@ -76,17 +77,17 @@ def test_a_single_odd_look_is_forgiven(changes):
 
 def test_troubles_are_told_side_by_side():
     changes = {"r_network_accuracy": 0.5, "memory_full": 1.0, "bonus_spread": 0.0}
-    assert len(stream(Diagnosis(a_run()), PATIENCE, **changes)) == 3
+    assert len(stream(make_diagnosis(a_run()), PATIENCE, **changes)) == 3
 
 
 def test_without_a_bonus_nothing_is_ever_told():
-    diagnosis = Diagnosis(a_run("ppo"))
+    diagnosis = make_diagnosis(a_run("ppo"))
     metrics = {"episodes": 1.0, "reward": 10.0, "bonus": 0.0, "length": 900.0}
     assert [diagnosis.look(metrics) for _ in range(3 * PATIENCE)] == [[]] * 3 * PATIENCE
 
 
 def test_before_the_first_fit_nothing_is_told():
-    diagnosis = Diagnosis(a_run())
+    diagnosis = make_diagnosis(a_run())
     silent = {"bonus_mean": 0.0, "bonus_spread": 0.0, "memory_full": 1.0, "bonus": 0.0}
     assert stream(diagnosis, 3 * PATIENCE, **silent, r_network_fits=0.0) == []
     # Nor has it counted: the look that tells of the fit has metrics from before it.
@@ -95,7 +96,7 @@ def test_before_the_first_fit_nothing_is_told():
 
 
 def test_ppo_plus_one_is_constant_by_design():
-    diagnosis = Diagnosis(a_run("ppo+1"))
+    diagnosis = make_diagnosis(a_run("ppo+1"))
     constant = {"bonus_mean": 0.03, "bonus_spread": 0.0, "bonus": 27.0}
     assert stream(diagnosis, 2 * PATIENCE, **constant) == []
     (warning,) = stream(diagnosis, PATIENCE, **constant, reward=27_000.0)
@@ -112,17 +113,17 @@ def test_ppo_plus_one_is_constant_by_design():
     ],
 )
 def test_a_constant_bonus_is_explained_by_its_method(method, advice):
-    (warning,) = stream(Diagnosis(a_run(method)), PATIENCE, bonus_spread=0.0)
+    (warning,) = stream(make_diagnosis(a_run(method)), PATIENCE, bonus_spread=0.0)
     assert advice in warning
 
 
 def test_an_error_may_be_small_as_long_as_it_varies():
-    diagnosis = Diagnosis(a_run("ppo+icm"))  # scale 0.55
+    diagnosis = make_diagnosis(a_run("ppo+icm"))  # scale 0.55
     assert stream(diagnosis, PATIENCE, bonus_mean=0.002, bonus_spread=0.001) == []
 
 
 def test_a_bonus_of_both_signs_counts_although_its_sum_does_not():
-    diagnosis = Diagnosis(a_run())
+    diagnosis = make_diagnosis(a_run())
     assert stream(diagnosis, PATIENCE, bonus_mean=0.0, bonus=0.0, bonus_spread=0.01) == []
 
 
@@ -131,7 +132,7 @@ def test_a_scale_is_proposed_that_makes_bonus_and_reward_alike():
     run = replace(run, bonus=replace(run.bonus, alpha=0.001))
     # hypot(3e-5, 4e-5) = 5e-5 a step, 0.045 an episode of 900; the task pays 9: 200 times that.
     tiny = {"bonus_mean": 3e-5, "bonus_spread": 4e-5, "reward": 9.0}
-    (warning,) = stream(Diagnosis(run), PATIENCE, **tiny)
+    (warning,) = stream(make_diagnosis(run), PATIENCE, **tiny)
     assert "at most 0.045 an episode, the task 9:" in warning
     assert (
         "bonus.alpha has to suit the range of the task's rewards: try 0.2, now 0.001" in warning
@@ -141,14 +142,14 @@ def test_a_scale_is_proposed_that_makes_bonus_and_reward_alike():
 def test_the_scale_of_rewards_counts():
     run = a_run()
     run = replace(run, ppo=replace(run.ppo, reward_scale=1000.0))
-    (warning,) = stream(Diagnosis(run), PATIENCE)
+    (warning,) = stream(make_diagnosis(run), PATIENCE)
     assert "the task 1e+04" in warning
     run = replace(run, ppo=replace(run.ppo, reward_scale=0.0))
-    assert stream(Diagnosis(run), 2 * PATIENCE, bonus=1e9) == []
+    assert stream(make_diagnosis(run), 2 * PATIENCE, bonus=1e9) == []
 
 
 def test_a_normalised_bonus_is_weighed_as_it_was_paid():
-    diagnosis = Diagnosis(a_run(normalise_bonus=True))
+    diagnosis = make_diagnosis(a_run(normalise_bonus=True))
     assert stream(diagnosis, PATIENCE, bonus_divisor=0.1) == []
     # hypot(0.01, 0.005) * 900 / 1000 = 0.01006 beside 10: rewards a thousandth of that suit.
     (warning,) = stream(diagnosis, PATIENCE, bonus_divisor=1000.0)
@@ -156,14 +157,14 @@ def test_a_normalised_bonus_is_weighed_as_it_was_paid():
 
 
 def test_a_goal_that_is_rarely_found_is_not_drowned():
-    diagnosis = Diagnosis(a_run())
+    diagnosis = make_diagnosis(a_run())
     rare = {"bonus": 1000.0, "episodes": 500.0, "reward": 10 / 500}  # one episode of 500 paid
     assert stream(diagnosis, 2 * PATIENCE, **rare) == []
     assert stream(diagnosis, 5 * PATIENCE, bonus=1e9, reward=0.0) == []
 
 
 def test_looks_between_the_ends_of_episodes_say_nothing_about_returns():
-    diagnosis = Diagnosis(a_run())
+    diagnosis = make_diagnosis(a_run())
     ended = ("reward", "bonus", "length")
     between = {name: x for name, x in HEALTHY.items() if name not in ended} | {"episodes": 0.0}
     assert stream(diagnosis, PATIENCE - 1, reward=1e5) == []
@@ -174,11 +175,11 @@ def test_looks_between_the_ends_of_episodes_say_nothing_about_returns():
 def test_a_resumed_run_warns_as_one_never_interrupted():
     parts = [(7, name) for name in TROUBLES] + [(2 * PATIENCE, name) for name in TROUBLES]
     looks = [HEALTHY | TROUBLES[name] for number, name in parts for _ in range(number)]
-    steady = Diagnosis(a_run())
+    steady = make_diagnosis(a_run())
     wanted = [steady.look(metrics) for metrics in looks]
     assert sum(map(len, wanted)) >= len(TROUBLES)
     for stop in range(0, len(looks), 11):
-        before, after = Diagnosis(a_run()), Diagnosis(a_run())
+        before, after = make_diagnosis(a_run()), make_diagnosis(a_run())
         heard = [before.look(metrics) for metrics in looks[:stop]]
         after.load_state_dict(json.loads(json.dumps(before.state_dict())))
         assert after.state_dict() == before.state_dict()
@@ -188,12 +189,12 @@ def test_a_resumed_run_warns_as_one_never_interrupted():
 
 
 def test_a_state_is_a_copy():
-    diagnosis = Diagnosis(a_run())
+    diagnosis = make_diagnosis(a_run())
     state = diagnosis.state_dict()
     diagnosis.look(HEALTHY)
-    assert state == Diagnosis(a_run()).state_dict() != diagnosis.state_dict()
+    assert state == make_diagnosis(a_run()).state_dict() != diagnosis.state_dict()
 
 
 def test_a_state_of_something_else_is_refused():
     with pytest.raises(ValueError, match="a state has accuracy, constant, drowning"):
-        Diagnosis(a_run()).load_state_dict({"full": [0, 0.0, 0.0, False]})
+        make_diagnosis(a_run()).load_state_dict({"full": [0, 0.0, 0.0, False]})

@@ -12,9 +12,14 @@ from episodic_curiosity.bonus.icm import ICMBonus
 from episodic_curiosity.bonus.nothing import NoBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 from episodic_curiosity.bonus.oracle import OracleBonus
-from episodic_curiosity.runs.build import (fit_r_network, make_bonus, make_r_network, random_play_bytes)
-from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.reachability.frame_file import FrameFile
+from episodic_curiosity.runs.build import (
+    fit_r_network,
+    make_bonus,
+    make_r_network,
+    random_play_bytes,
+)
+from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.worlds.registry import make_world
 from tests.runs.tiny_runs import CHECKPOINT_EVERY, NUM_ENVS, NUM_STEPS, tiny_run
 

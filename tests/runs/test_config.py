@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from episodic_curiosity.runs import settings, presets
-from episodic_curiosity.runs.config import BONUSES, AntConfig, MazeConfig, Run
+from episodic_curiosity.bonus.registry import BONUSES
+from episodic_curiosity.runs import presets, settings
+from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import resolve
+from episodic_curiosity.worlds.ant.config import AntConfig
+from episodic_curiosity.worlds.maze.config import MazeConfig
 from episodic_curiosity.worlds.registry import make_world
 
 

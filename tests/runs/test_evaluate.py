@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from episodic_curiosity.support import saving
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.runs.evaluate import Evaluation, evaluate, evaluate_run
 from episodic_curiosity.runs.presets import resolve
+from episodic_curiosity.support import saving
 from episodic_curiosity.worlds.base import Step, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
 

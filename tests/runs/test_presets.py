@@ -2,9 +2,9 @@
 
 import pytest
 
+from episodic_curiosity.reachability.network import FAST, PAPER
 from episodic_curiosity.runs import settings
 from episodic_curiosity.runs.presets import PRESETS, resolve
-from episodic_curiosity.reachability.network import FAST, PAPER
 from episodic_curiosity.worlds.registry import make_world
 
 

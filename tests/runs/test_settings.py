@@ -2,10 +2,10 @@
 
 import pytest
 
-from episodic_curiosity.runs import settings
 from episodic_curiosity.bonus.episodic import EpisodicConfig
-from episodic_curiosity.worlds.registry import FAMILIES
+from episodic_curiosity.runs import settings
 from episodic_curiosity.worlds.maze import tasks as maze
+from episodic_curiosity.worlds.registry import FAMILIES
 
 # Tables S2 to S5: learning rate, entropy coefficient, task reward scale, bonus scale.
 PRINTED = {

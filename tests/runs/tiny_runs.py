@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.runs.config import RecordConfig, RNetworkOptions, Run
 from episodic_curiosity.runs.presets import resolve
-from episodic_curiosity.reachability.pairs import PairsConfig
 
 METHODS = ("ppo", "ppo+1", "ppo+icm", "ppo+oracle", "ppo+ec", "ppo+eco")
 NUM_ENVS = 4

@@ -33,10 +33,10 @@ from episodic_curiosity.worlds.dmlab.levels import (
     REPEAT,
     find_level,
 )
-from episodic_curiosity.worlds.lab.overhead import Level as Plan
-from episodic_curiosity.worlds.lab.overhead import Picture, draw_overhead
+from episodic_curiosity.worlds.lab.elements import TEXT_MAZE
+from episodic_curiosity.worlds.lab.overhead import FloorPlan, Picture, draw_overhead
+from episodic_curiosity.worlds.lab.tasks import ORACLE_CELL, find_actions
 from episodic_curiosity.worlds.lab.text import from_text
-from episodic_curiosity.worlds.maze.tasks import ORACLE_CELL, TEXT_MAZE, find_actions
 from episodic_curiosity.worlds.processes.worker import End
 from episodic_curiosity.worlds.processes.workers import Workers
 from episodic_curiosity.worlds.processes.world import Array, WorkerWorld
@@ -165,7 +165,7 @@ class DMLabWorld(WorkerWorld):
             raise ValueError(
                 f"the maze of {self.spec.task} cannot be drawn from above: {error}"
             ) from None
-        plan = Plan(cells, np.zeros_like(cells))
+        plan = FloorPlan(cells, np.zeros_like(cells))
         x, y, _, yaw = self._board.present["pose"][env].tolist()
         return draw_overhead(TEXT_MAZE, plan, **{"agent": (x, y, yaw), **marks})
 

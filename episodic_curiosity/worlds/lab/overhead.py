@@ -5,23 +5,20 @@ Shapes: H x W cells, p pixels a cell, T places of a trajectory, M places in memo
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from episodic_curiosity.worlds.maze.render.scene import (
-    Cell,
-    DoorStyle,
-    Scene,
+from episodic_curiosity.worlds.lab.elements import (
+    COLOURS,
+    CellKind,
+    Colour,
     Sprite,
-    Stage,
     Theme,
 )
-from episodic_curiosity.worlds.maze.render.textures import COLOURS
 
 Picture = NDArray[np.uint8]
-Colour = tuple[float, float, float]
 Points = NDArray[np.float32]
 
 CELL_COLOURS: tuple[Colour, ...] = (
@@ -46,10 +43,10 @@ MEMORY_COLOUR: Colour = (255, 255, 255)
 AGENT_COLOUR: Colour = (20, 20, 20)
 
 
-class Level(NamedTuple):
+class FloorPlan(NamedTuple):
     """One level of a pool, [y, x] from the south."""
 
-    cells: NDArray[np.uint8]  # (H, W) Cell
+    cells: NDArray[np.uint8]  # (H, W) CellKind
     doors: NDArray[np.uint8]  # (H, W) index of the door in a door cell
     door_colours: NDArray[np.uint8] | None = None  # (D,) where doors are coloured fences
     open_doors: int = 0  # bit d is set where door d is open
@@ -57,7 +54,7 @@ class Level(NamedTuple):
 
 def draw_overhead(
     theme: Theme,
-    level: Level,
+    level: FloorPlan,
     *,
     pixels_per_cell: int = 16,
     items: Sequence[tuple[int, float, float]] = (),
@@ -74,7 +71,9 @@ def draw_overhead(
         raise ValueError(f"pixels_per_cell is {pixels_per_cell}; it must be at least 4.")
     canvas = _Canvas(theme, level.cells.shape, pixels_per_cell)
     canvas.paint_cells(level)
-    for y, x in np.argwhere((level.cells == Cell.DOOR_H) | (level.cells == Cell.DOOR_I)):
+    for y, x in np.argwhere(
+        (level.cells == CellKind.DOOR_H) | (level.cells == CellKind.DOOR_I)
+    ):
         canvas.paint_door(level, int(x), int(y))
     if trajectory is not None and len(trajectory):
         for place, share in zip(trajectory, np.linspace(0, 1, len(trajectory)), strict=True):
@@ -103,15 +102,15 @@ class _Canvas:
             (np.arange(size) + 0.5) / pixels_per_cell for size in self.pixels.shape[:2]
         )
 
-    def paint_cells(self, level: Level) -> None:
+    def paint_cells(self, level: FloorPlan) -> None:
         cells = level.cells.repeat(self.scale, 0).repeat(self.scale, 1)
         self.pixels[:] = np.array(CELL_COLOURS, np.uint8)[cells]
         # A thin line around every cell of floor helps to count them.
         seam = ((self.y % 1 < 1 / self.scale)[:, None]) | (self.x % 1 < 1 / self.scale)
-        floor = (cells != Cell.WALL) & (cells != Cell.VOID)
+        floor = (cells != CellKind.WALL) & (cells != CellKind.VOID)
         self.pixels[seam & floor] = (self.pixels[seam & floor] * 0.88).astype(np.uint8)
 
-    def paint_door(self, level: Level, x: int, y: int) -> None:
+    def paint_door(self, level: FloorPlan, x: int, y: int) -> None:
         door = int(level.doors[y, x])
         colour, begin = SLAB_COLOUR, 0.0
         is_open = level.open_doors >> door & 1
@@ -122,11 +121,11 @@ class _Canvas:
         elif is_open:
             begin = 0.85
         along, across = (self.x - x, self.y - y)
-        if level.cells[y, x] == Cell.DOOR_I:
+        if level.cells[y, x] == CellKind.DOOR_I:
             along, across = across, along
         inside = (along >= begin) & (along < 1)
         middle = np.abs(across - 0.5) <= max(0.08, 0.6 / self.scale)
-        if level.cells[y, x] == Cell.DOOR_I:
+        if level.cells[y, x] == CellKind.DOOR_I:
             self.pixels[inside[:, None] & middle] = colour
         else:
             self.pixels[middle[:, None] & inside] = colour
@@ -162,19 +161,3 @@ class _Canvas:
             size = share * mark_size
             inside = (ahead > -size * 0.5) & (ahead + 2 * aside < size)
             self.pixels[inside] = colour
-
-
-def overhead_of(theme: Theme, stage: Stage, scene: Scene, row: int, **marks: Any) -> Picture:
-    """The level of one row of a scene, with its things and its agent."""
-    level = int(scene.level[row])
-    kinds, places = scene.sprite[row].tolist(), scene.sprite_position[row].tolist()
-    fenced = theme.door_style == DoorStyle.FENCE
-    plan = Level(
-        stage.cells[level].cpu().numpy(),
-        stage.doors[level].cpu().numpy(),
-        stage.door_colours[level].cpu().numpy() if fenced else None,
-        int(scene.open_doors[row]),
-    )
-    items = [(kind, *place) for kind, place in zip(kinds, places, strict=True) if kind]
-    agent = (*scene.position[row].tolist(), float(scene.yaw[row]))
-    return draw_overhead(theme, plan, **{"items": items, "agent": agent, **marks})

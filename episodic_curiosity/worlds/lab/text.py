@@ -1,17 +1,31 @@
 """Levels as text, in DeepMind Lab's characters, north at the top.
 
 `*` wall, space floor, `P` a place to start from, `G` a place for the goal, `H` a door across a
-north-south passage, `I` a door across an east-west passage.
+north-south passage, `I` a door across an east-west passage. Shapes: B mazes, H x W cells.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from episodic_curiosity.support.checks import check_type
-from episodic_curiosity.worlds.maze.levels.layouts import MAX_CELLS, Bools, Bytes, Mazes
-from episodic_curiosity.worlds.maze.render.scene import Cell
+from episodic_curiosity.worlds.lab.elements import CellKind
 
-CHARACTERS = {"*": Cell.WALL, "H": Cell.DOOR_H, "I": Cell.DOOR_I}
+CHARACTERS = {"*": CellKind.WALL, "H": CellKind.DOOR_H, "I": CellKind.DOOR_I}
 FLOOR = " PG"
+MAX_CELLS = 2**15 - 1  # a cell index is an int16
+
+Bools = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+
+
+class Mazes(NamedTuple):
+    """What a level's text says."""
+
+    cells: Bytes  # (B, H, W) CellKind
+    spawn: Bools  # (B, H, W)
+    goal: Bools  # (B, H, W)
 
 
 def to_text(mazes: Mazes, index: int = 0) -> str:
@@ -53,7 +67,9 @@ def from_text(text: str) -> Mazes:
     if "P" not in text:
         raise ValueError("The level has no 'P'; an agent needs a place to start from.")
     characters = np.array([list(line) for line in lines[::-1]])
-    cells = np.where(_in_blocks(np.isin(characters, list(FLOOR))), Cell.ROOM, Cell.CORRIDOR)
+    cells = np.where(
+        _in_blocks(np.isin(characters, list(FLOOR))), CellKind.ROOM, CellKind.CORRIDOR
+    )
     for character, cell in CHARACTERS.items():
         cells[characters == character] = cell
     return Mazes(cells[None].astype(np.uint8), characters[None] == "P", characters[None] == "G")
@@ -65,11 +81,11 @@ def check_doors(cells: Bytes) -> None:
     Its slab fills the cell from wall to wall: a body is to meet it from that cell alone.
     """
     for kind, ends, sides in (
-        (Cell.DOOR_H, ((0, -1), (0, 1)), "west and east"),
-        (Cell.DOOR_I, ((-1, 0), (1, 0)), "north and south"),
+        (CellKind.DOOR_H, ((0, -1), (0, 1)), "west and east"),
+        (CellKind.DOOR_I, ((-1, 0), (1, 0)), "north and south"),
     ):
         for y, x in np.argwhere(cells == kind):
-            if any(cells[y + up, x + right] != Cell.WALL for up, right in ends):
+            if any(cells[y + up, x + right] != CellKind.WALL for up, right in ends):
                 raise ValueError(
                     f"Line {len(cells) - y}, column {x + 1} of the level is a door; "
                     f"it needs a wall '*' to its {sides}."

@@ -20,11 +20,14 @@ from episodic_curiosity.support.checks import (
 )
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
-from episodic_curiosity.worlds.lab.overhead import Picture, overhead_of
+from episodic_curiosity.worlds.lab.elements import CellKind
+from episodic_curiosity.worlds.lab.overhead import Picture
+from episodic_curiosity.worlds.lab.tasks import ORACLE_CELL
 from episodic_curiosity.worlds.maze.ahead import Ahead, begin_ahead
+from episodic_curiosity.worlds.maze.overhead import overhead_of
 from episodic_curiosity.worlds.maze.render import snapshot
 from episodic_curiosity.worlds.maze.render.renderer import Renderer
-from episodic_curiosity.worlds.maze.render.scene import Cell, Scene
+from episodic_curiosity.worlds.maze.render.scene import Scene
 from episodic_curiosity.worlds.maze.rules.advance import (
     Advance,
     compile_advance,
@@ -34,7 +37,7 @@ from episodic_curiosity.worlds.maze.rules.advance import (
 from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
 from episodic_curiosity.worlds.maze.rules.rules import Outcome, Purpose, Rules
 from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, scene_of
-from episodic_curiosity.worlds.maze.tasks import ORACLE_CELL, change_task, find_task
+from episodic_curiosity.worlds.maze.tasks import change_task, find_task
 
 LAYOUT_DECIDES = {"maze_size", "rooms", "room_size"}
 ORIGIN_HEIGHT = 24.125  # of a body's origin above the floor
@@ -282,7 +285,7 @@ class MazeWorld:
         inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
         row, column = row.clamp(0, height - 1), column.clamp(0, width - 1)
         kind = cells[self._state.level, row, column]
-        return inside & (kind != Cell.WALL) & (kind != Cell.VOID)
+        return inside & (kind != CellKind.WALL) & (kind != CellKind.VOID)
 
     def _checked(self, actions: Tensor) -> Tensor:
         """Valid indices; on a GPU a bad one is noted and raised by the next `check`."""

@@ -17,7 +17,8 @@ from episodic_curiosity.worlds.dmlab.levels import (
     MIXER_SEEDS,
     find_level,
 )
-from episodic_curiosity.worlds.maze.tasks import ACTION_SETS, TASKS
+from episodic_curiosity.worlds.lab.tasks import ACTION_SETS
+from episodic_curiosity.worlds.maze.tasks import TASKS
 from episodic_curiosity.worlds.registry import make_world
 from tests.worlds.dmlab.builds import STANDIN
 from tests.worlds.dmlab.small import SMALL, act

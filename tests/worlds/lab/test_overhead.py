@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from episodic_curiosity.worlds.lab.overhead import CELL_COLOURS, Level, draw_overhead
-from episodic_curiosity.worlds.maze.render.scene import NO_DOOR, Cell, Sprite, Theme
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Sprite, Theme
+from episodic_curiosity.worlds.lab.overhead import CELL_COLOURS, FloorPlan, draw_overhead
 
 CELLS = np.array([[2, 2, 2, 2], [2, 0, 4, 2], [2, 1, 5, 3]], np.uint8)  # south first
 DOORS = np.full_like(CELLS, NO_DOOR)
@@ -14,7 +14,7 @@ P = 10
 
 def draw(**options: object) -> np.ndarray:
     open_doors = options.pop("open_doors", 0)
-    level = Level(CELLS, DOORS, options.pop("door_colours", None), open_doors)  # type: ignore[arg-type]
+    level = FloorPlan(CELLS, DOORS, options.pop("door_colours", None), open_doors)  # type: ignore[arg-type]
     return draw_overhead(Theme(), level, pixels_per_cell=P, **options)  # type: ignore[arg-type]
 
 
@@ -28,11 +28,11 @@ def test_cells_lie_where_the_world_has_them_with_north_at_the_top() -> None:
     assert picture.shape == (30, 40, 3)
     for y, x in ((0, 0), (1, 1), (2, 1), (2, 3)):
         assert middle(picture, 100 * x + 50, 100 * y + 50) == list(CELL_COLOURS[CELLS[y, x]])
-    assert middle(picture, 150, 250) == list(CELL_COLOURS[Cell.ROOM])
+    assert middle(picture, 150, 250) == list(CELL_COLOURS[CellKind.ROOM])
 
 
 def test_doors_lie_across_their_passage_and_open() -> None:
-    floor = list(CELL_COLOURS[Cell.CORRIDOR])
+    floor = list(CELL_COLOURS[CellKind.CORRIDOR])
     shut, opened = draw(), draw(open_doors=0b11)
     for x, y in ((220, 150), (280, 150), (250, 220), (250, 280)):
         assert middle(shut, x, y) != floor
@@ -69,4 +69,4 @@ def test_marks_can_be_drawn_larger_and_may_reach_over_the_edge() -> None:
 
 def test_too_small_a_drawing_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 4"):
-        draw_overhead(Theme(), Level(CELLS, DOORS), pixels_per_cell=3)
+        draw_overhead(Theme(), FloorPlan(CELLS, DOORS), pixels_per_cell=3)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from episodic_curiosity.worlds.lab.elements import CellKind
 from episodic_curiosity.worlds.lab.text import from_text, to_text
 from episodic_curiosity.worlds.maze.levels.draws import random_bits
 from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout, draw_mazes
-from episodic_curiosity.worlds.maze.render.scene import Cell
 
 OWN_LEVEL = """
 *******
@@ -31,12 +31,12 @@ def test_text_round_trip():
 def test_text_is_read_with_north_at_the_top():
     maze = from_text(OWN_LEVEL)
     assert maze.cells.shape == (1, 6, 7)
-    assert maze.cells[0, 1, 4] == Cell.DOOR_I
-    assert maze.cells[0, 2, 3] == Cell.DOOR_H
+    assert maze.cells[0, 1, 4] == CellKind.DOOR_I
+    assert maze.cells[0, 2, 3] == CellKind.DOOR_H
     assert maze.spawn[0, 4, 1]
     assert maze.goal[0, 2, 5]
-    assert maze.cells[0, 4, 1] == Cell.ROOM  # part of a block of 2 x 2
-    assert maze.cells[0, 1, 1] == Cell.CORRIDOR
+    assert maze.cells[0, 4, 1] == CellKind.ROOM  # part of a block of 2 x 2
+    assert maze.cells[0, 1, 1] == CellKind.CORRIDOR
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from episodic_curiosity.worlds.maze.tasks import ACTION_SETS, TASKS
+from episodic_curiosity.worlds.lab.tasks import ACTION_SETS
+from episodic_curiosity.worlds.maze.tasks import TASKS
 from episodic_curiosity.worlds.maze.world import MazeWorld
 from episodic_curiosity.worlds.registry import make_world
 

@@ -5,15 +5,18 @@ Shapes: L levels, H x W cells, F wall faces.
 
 import numpy as np
 
+from episodic_curiosity.worlds.lab.elements import CellKind
+from episodic_curiosity.worlds.lab.text import Bytes
 from episodic_curiosity.worlds.maze.levels.draws import random_bits
-from episodic_curiosity.worlds.maze.levels.layouts import Bytes, Draw, Keys
-from episodic_curiosity.worlds.maze.render.scene import NUM_DECALS, Cell
+from episodic_curiosity.worlds.maze.levels.layouts import Draw, Keys
+
+NUM_DECALS = 80
 
 
 def draw_decals(cells: Bytes, keys: Keys) -> Bytes:
     """Distinct images, one for about ten wall faces, on random faces: (L, H, W, 4)."""
     num_levels = len(cells)
-    wall = cells == Cell.WALL
+    wall = cells == CellKind.WALL
     # The neighbours to the EAST, NORTH, WEST and SOUTH; the border is wall all round.
     seen = [np.roll(wall, shift, axis) for shift, axis in ((-1, 2), (-1, 1), (1, 2), (1, 1))]
     face = (np.stack(seen, axis=-1) & ~wall[..., None]).reshape(num_levels, -1)  # (L, F)

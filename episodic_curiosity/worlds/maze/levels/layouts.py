@@ -8,23 +8,20 @@ Shapes: B mazes, H x W cells, stored south first: [y, x].
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from episodic_curiosity.support.checks import check_at_least, check_type
+from episodic_curiosity.worlds.lab.elements import CellKind
+from episodic_curiosity.worlds.lab.text import Bools, Mazes
 from episodic_curiosity.worlds.maze.levels.draws import random_below, random_bits, random_unit
 from episodic_curiosity.worlds.maze.levels.simplify import without_bends, without_dead_ends
-from episodic_curiosity.worlds.maze.render.scene import Cell
 
-MAX_CELLS = 2**15 - 1  # a cell index is an int16
 MAX_SIDE = 63  # larger mazes take longer to draw than anybody would wait
 LONGEST_PATH = 254  # longer paths are given as this long: a length is a uint8
 
 Keys = NDArray[np.uint32]  # (B,) what a maze's random numbers depend on
-Bools = NDArray[np.bool_]
-Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 
@@ -97,14 +94,6 @@ class MazeLayout:
             )
 
 
-class Mazes(NamedTuple):
-    """What a level's text says."""
-
-    cells: Bytes  # (B, H, W) scene.Cell
-    spawn: Bools  # (B, H, W)
-    goal: Bools  # (B, H, W)
-
-
 def draw_mazes(layout: MazeLayout, keys: Keys) -> Mazes:
     """One maze for each key, the same whatever the other keys are."""
     room = place_rooms(layout, keys)
@@ -118,11 +107,11 @@ def draw_mazes(layout: MazeLayout, keys: Keys) -> Mazes:
     floor = np.pad((room > 0) | corridor, ((0, 0), (1, 1), (1, 1)))
     north_south &= floor[:, :-2, 1:-1] & floor[:, 2:, 1:-1]
     east_west &= floor[:, 1:-1, :-2] & floor[:, 1:-1, 2:]
-    cells = np.full(room.shape, Cell.WALL, np.uint8)
-    cells[corridor] = Cell.CORRIDOR
-    cells[room > 0] = Cell.ROOM
-    cells[north_south] = Cell.DOOR_H if layout.doors else Cell.CORRIDOR
-    cells[east_west] = Cell.DOOR_I if layout.doors else Cell.CORRIDOR
+    cells = np.full(room.shape, CellKind.WALL, np.uint8)
+    cells[corridor] = CellKind.CORRIDOR
+    cells[room > 0] = CellKind.ROOM
+    cells[north_south] = CellKind.DOOR_H if layout.doors else CellKind.CORRIDOR
+    cells[east_west] = CellKind.DOOR_I if layout.doors else CellKind.CORRIDOR
 
     rank = rank_within_rooms(room, keys)
     spawn = (room > 0) & (rank < layout.spawns_per_room)

@@ -6,17 +6,10 @@ y * W + x; -1 pads goals and spawns.
 
 import numpy as np
 
+from episodic_curiosity.worlds.lab.elements import NO_DOOR
+from episodic_curiosity.worlds.lab.text import Bools, Bytes
 from episodic_curiosity.worlds.maze.levels.draws import random_below, random_bits
-from episodic_curiosity.worlds.maze.levels.layouts import (
-    LONGEST_PATH,
-    Bools,
-    Bytes,
-    Draw,
-    Ints,
-    Keys,
-    choose,
-)
-from episodic_curiosity.worlds.maze.render.scene import NO_DOOR
+from episodic_curiosity.worlds.maze.levels.layouts import LONGEST_PATH, Draw, Ints, Keys, choose
 
 UNREACHABLE = 255
 MAX_DOORS = 63  # a bit each in an int64

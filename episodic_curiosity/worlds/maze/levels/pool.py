@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from episodic_curiosity.worlds.base import SPLITS, Split
-from episodic_curiosity.worlds.lab.text import check_doors, from_text
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Theme
+from episodic_curiosity.worlds.lab.text import Bools, Bytes, check_doors, from_text
 from episodic_curiosity.worlds.maze.levels.decals import draw_decals
 from episodic_curiosity.worlds.maze.levels.draws import random_below, random_bits
 from episodic_curiosity.worlds.maze.levels.layouts import (
-    Bools,
-    Bytes,
     Draw,
     Ints,
     Keys,
@@ -31,7 +30,6 @@ from episodic_curiosity.worlds.maze.levels.paths import (
     path_lengths,
 )
 from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout, draw_puzzles
-from episodic_curiosity.worlds.maze.render.scene import NO_DOOR, Cell, Theme
 
 NUM_STARTS = 16  # R, where there are doors
 CHUNK = 512  # levels made at a time, so that arrays stay in the cache
@@ -61,7 +59,7 @@ class Plans(NamedTuple):
 class LevelPool(NamedTuple):
     """L levels of one layout."""
 
-    cells: NDArray[np.uint8]  # (L, H, W) scene.Cell
+    cells: NDArray[np.uint8]  # (L, H, W) CellKind
     doors: NDArray[np.uint8]  # (L, H, W) index of the door in a door cell, else NO_DOOR
     door_colours: NDArray[np.uint8]  # (L, D), D >= 1
     decals: NDArray[np.uint8]  # (L, H, W, 4) on each Side, 0 none, else 1..80
@@ -70,7 +68,7 @@ class LevelPool(NamedTuple):
     distance: NDArray[np.uint8]  # (L, G, S) steps between cells, doors passable; 255 none
     starts: NDArray[np.int16]  # (L, R) with doors: prepared (re)spawns for goals[:, 0]
     start_doors: NDArray[np.int64]  # (L, R) the doors open after each of them, a bit mask
-    item_sprite: NDArray[np.uint8]  # (L, M) scene.Sprite, keys and the lolly of a puzzle
+    item_sprite: NDArray[np.uint8]  # (L, M) Sprite, keys and the lolly of a puzzle
     item_position: NDArray[np.float32]  # (L, M, 2) world coordinates
 
 
@@ -101,7 +99,7 @@ def pool_from_text(
         cells = np.repeat(cells, len(goals), axis=0)
         spawns = np.repeat(spawns, len(goals), axis=0)
     else:
-        cells[cells >= Cell.DOOR_H] = Cell.CORRIDOR
+        cells[cells >= CellKind.DOOR_H] = CellKind.CORRIDOR
     goals, distance = _usable_goals(cells, goals, spawns, min_goal_distance)
     kept = goals[:, 0] >= 0
     if not kept.any():
@@ -115,8 +113,8 @@ def pool_from_text(
 def room_pool() -> LevelPool:
     """The one level of dense-2, an empty room; where its objects stand is drawn per episode."""
     height, width = ROOM_CELLS[0] + 2, ROOM_CELLS[1] + 2
-    cells = np.full((1, height, width), Cell.WALL, np.uint8)
-    cells[:, 1:-1, 1:-1] = Cell.ROOM
+    cells = np.full((1, height, width), CellKind.WALL, np.uint8)
+    cells[:, 1:-1, 1:-1] = CellKind.ROOM
     middle = height // 2 * width + width // 2
     return LevelPool(
         cells=cells,
@@ -181,7 +179,7 @@ def _draw_plans(layout: MazeLayout, keys: Keys) -> Plans:
 
 def _puzzle_levels(layout: PuzzleLayout, keys: Keys) -> LevelPool:
     puzzles = draw_puzzles(layout, keys)
-    passable = puzzles.cells != Cell.VOID
+    passable = puzzles.cells != CellKind.VOID
     return LevelPool(
         cells=puzzles.cells,
         doors=puzzles.doors,
@@ -201,7 +199,7 @@ def _usable_goals(
     cells: Bytes, goals: Ints, spawns: Ints, min_distance: int
 ) -> tuple[Ints, Bytes]:
     """The goals far enough from some spawn, padding last, and their path lengths."""
-    distance = path_lengths(cells != Cell.WALL, goals, spawns)  # (B, G, S)
+    distance = path_lengths(cells != CellKind.WALL, goals, spawns)  # (B, G, S)
     usable = _far_enough(distance, min_distance).max(axis=2)  # (B, G)
     goals = np.where(usable, goals, -1)
     distance = np.where(usable[:, :, None], distance, np.uint8(UNREACHABLE))
@@ -218,7 +216,7 @@ def _furnished(plans: Plans, min_goal_distance: int, doors: bool) -> LevelPool:
     """Adds decals to mazes, and prepared starts where there are doors."""
     keys, cells, goals, spawns, distance = plans
     num_levels = len(cells)
-    is_door = (cells >= Cell.DOOR_H).reshape(num_levels, -1)
+    is_door = (cells >= CellKind.DOOR_H).reshape(num_levels, -1)
     num_doors = is_door.sum(axis=1)
     if num_doors.max() > MAX_DOORS:
         raise ValueError(
@@ -234,7 +232,7 @@ def _furnished(plans: Plans, min_goal_distance: int, doors: bool) -> LevelPool:
         which = random_below(num_usable, keys[:, None], Draw.START, np.arange(NUM_STARTS))
         places = np.take_along_axis(spawns, np.argsort(~usable, axis=1, stable=True), axis=1)
         starts = np.take_along_axis(places, which, axis=1)
-        walk = doors_on_walks(door, cells != Cell.WALL, goals[:, 0], starts, keys)
+        walk = doors_on_walks(door, cells != CellKind.WALL, goals[:, 0], starts, keys)
         start_doors = open_half_of_the_rest(walk, num_doors, keys)
     return LevelPool(
         cells=cells,

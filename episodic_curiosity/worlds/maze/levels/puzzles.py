@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Sprite
 from episodic_curiosity.worlds.maze.levels.draws import random_bits
-from episodic_curiosity.worlds.maze.render.scene import NO_DOOR, Cell, Sprite
 
 NUM_COLOURS = 5
 NUM_ITEMS = 6  # M: the lolly, then up to 5 keys
@@ -240,7 +240,7 @@ def _try_puzzle(layout: PuzzleLayout, dice: Dice) -> Puzzle:
 def draw_puzzles(layout: PuzzleLayout, keys: NDArray[np.uint32]) -> Puzzles:
     """One puzzle for each key, moved to the south-west corner as DeepMind Lab crops its map."""
     num, width = len(keys), layout.width
-    cells = np.full((num, layout.height, width), Cell.VOID, np.uint8)
+    cells = np.full((num, layout.height, width), CellKind.VOID, np.uint8)
     doors = np.full_like(cells, NO_DOOR)
     door_colours = np.zeros((num, layout.max_doors), np.uint8)
     spawns = np.zeros((num, NUM_SPAWNS), np.int64)
@@ -258,7 +258,7 @@ def draw_puzzles(layout: PuzzleLayout, keys: NDArray[np.uint32]) -> Puzzles:
         num_keys = 0
         for place, sprites in puzzle.items.items():
             y, x = corner(place)
-            cells[index, y : y + 2, x : x + 3] = Cell.CORRIDOR
+            cells[index, y : y + 2, x : x + 3] = CellKind.CORRIDOR
             slots = dice.shuffled((x, x + 2))
             for sprite, item_x in zip(sprites, slots, strict=False):
                 num_keys += sprite != Sprite.LOLLY
@@ -273,9 +273,9 @@ def draw_puzzles(layout: PuzzleLayout, keys: NDArray[np.uint32]) -> Puzzles:
             upwards = other[0] > room[0]
             y, x = (y + 2, x + 1) if upwards else (y + 1, x + 3)
             if colour is None:
-                cells[index, y, x] = Cell.CORRIDOR
+                cells[index, y, x] = CellKind.CORRIDOR
                 continue
-            cells[index, y, x] = Cell.DOOR_H if upwards else Cell.DOOR_I
+            cells[index, y, x] = CellKind.DOOR_H if upwards else CellKind.DOOR_I
             doors[index, y, x] = num_doors
             door_colours[index, num_doors] = colour
             num_doors += 1

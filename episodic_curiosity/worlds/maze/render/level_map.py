@@ -10,22 +10,16 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.support.randomness import random_bits
-from episodic_curiosity.worlds.maze.render.scene import (
-    NO_DOOR,
-    Cell,
-    DoorStyle,
-    Side,
-    Stage,
-    Theme,
-)
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, DoorStyle, Theme
+from episodic_curiosity.worlds.maze.render.scene import Side, Stage
 
-KIND_MASK = 7  # bits 0-2 of a code: Cell, or RIM
+KIND_MASK = 7  # bits 0-2 of a code: CellKind, or RIM
 RIM = 6
-# Cell as plain numbers: neither Numba nor torch.compile compares with members of an enum.
-ROOM, WALL, VOID = int(Cell.ROOM), int(Cell.WALL), int(Cell.VOID)
-DOOR_H, DOOR_I = int(Cell.DOOR_H), int(Cell.DOOR_I)
+# CellKind as plain numbers: neither Numba nor torch.compile compares with members of an enum.
+ROOM, WALL, VOID = int(CellKind.ROOM), int(CellKind.WALL), int(CellKind.VOID)
+DOOR_H, DOOR_I = int(CellKind.DOOR_H), int(CellKind.DOOR_I)
 EAST, NORTH, WEST, SOUTH = (int(side) for side in Side)
-STOP_MASK, STOP = 3, 2  # what WALL and RIM have in common and no other Cell has
+STOP_MASK, STOP = 3, 2  # what WALL and RIM have in common and no other CellKind has
 DOOR_SHIFT, DOOR_MASK = 3, 63  # bits 3-8: the door's index, 63 where there is none
 LIGHT_SHIFT, LIGHT_BITS, LIGHT_MASK = 9, 5, 31  # then the light at the corners SW, SE, NW, NE
 LIGHT_MIN, LIGHT_STEP = 0.84, 0.0095  # brightness = LIGHT_MIN + LIGHT_STEP * light
@@ -47,7 +41,7 @@ def make_level_map(theme: Theme, stage: Stage) -> LevelMap:
             f"{tuple(stage.decals.shape)} do not fit: (L, H, W) and (L, H, W, 4) are wanted"
         )
     cells = stage.cells.to(torch.int32)
-    is_door = (cells == Cell.DOOR_H) | (cells == Cell.DOOR_I)
+    is_door = (cells == CellKind.DOOR_H) | (cells == CellKind.DOOR_I)
     fenced = theme.door_style == DoorStyle.FENCE
     door = torch.where(is_door & (stage.doors != NO_DOOR), stage.doors, DOOR_MASK)
     code = cells | door.to(torch.int32) << DOOR_SHIFT | _light(stage.cells) << LIGHT_SHIFT
@@ -57,7 +51,7 @@ def make_level_map(theme: Theme, stage: Stage) -> LevelMap:
         fences=_fences(theme, stage)
         if fenced
         else torch.zeros((len(cells), 0, 4), device=cells.device),
-        has_walls=bool((cells == Cell.WALL).any()),
+        has_walls=bool((cells == CellKind.WALL).any()),
         has_slabs=bool(is_door.any()) and not fenced,
     )
 
@@ -83,6 +77,6 @@ def _fences(theme: Theme, stage: Stage) -> Tensor:
     door = stage.doors[level, y, x].long()
     fences[level, door, 0] = theme.origin[0] + theme.cell[0] * (x + 0.5)
     fences[level, door, 1] = theme.origin[1] + theme.cell[1] * (y + 0.5)
-    fences[level, door, 2] = (stage.cells[level, y, x] == Cell.DOOR_H).float()
+    fences[level, door, 2] = (stage.cells[level, y, x] == CellKind.DOOR_H).float()
     fences[:, :, 3] = stage.door_colours.float()
     return fences

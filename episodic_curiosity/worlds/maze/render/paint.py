@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from episodic_curiosity.worlds.lab.elements import Colour
+
 Image = NDArray[np.float32]
-Colour = tuple[float, float, float]
 
 SIZE = 128  # S, of every picture but the sky
 SKY_SHAPE = (256, 1024)  # rows from steep above to steep below, columns around the horizon

@@ -6,9 +6,9 @@ The painters return what those of paint.py return.
 import numpy as np
 from numpy.typing import NDArray
 
+from episodic_curiosity.worlds.lab.elements import Colour
 from episodic_curiosity.worlds.maze.render.paint import (
     SIZE,
-    Colour,
     Image,
     X,
     Y,

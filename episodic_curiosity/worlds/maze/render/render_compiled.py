@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.support.compiling import compile_varying, compiled_size
+from episodic_curiosity.worlds.lab.elements import Theme
 from episodic_curiosity.worlds.maze.render import render_torch, walk_torch
 from episodic_curiosity.worlds.maze.render.level_map import LevelMap
 from episodic_curiosity.worlds.maze.render.render_torch import Columns, Parts
-from episodic_curiosity.worlds.maze.render.scene import Scene, Theme
+from episodic_curiosity.worlds.maze.render.scene import Scene
 from episodic_curiosity.worlds.maze.render.textures import Textures
 from episodic_curiosity.worlds.maze.render.walk_torch import Camera, Rays, Walk
 

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.support.numba_threads import match_threads
+from episodic_curiosity.worlds.lab.elements import Theme
 from episodic_curiosity.worlds.maze.render import camera as lens
 from episodic_curiosity.worlds.maze.render import effects, textures
 from episodic_curiosity.worlds.maze.render import level_map as maps
 from episodic_curiosity.worlds.maze.render.camera import Camera
 from episodic_curiosity.worlds.maze.render.layers_numba import place_billboards, place_fences
 from episodic_curiosity.worlds.maze.render.level_map import LevelMap
-from episodic_curiosity.worlds.maze.render.scene import Scene, Theme
+from episodic_curiosity.worlds.maze.render.scene import Scene
 from episodic_curiosity.worlds.maze.render.shine_numba import (
     MARK_RADIUS,
     PER_MARK,
@@ -138,9 +139,10 @@ def source_stamp() -> NDArray[np.void]:
     """Nothing, of a type that names all sources of the kernel.
 
     Numba's cache looks for changes in the file of `_render` alone, but the numbers and
-    functions of this whole folder are frozen into it; a new type makes it compile anew.
+    functions of all our mazes are frozen into it; a new type makes it compile anew.
     """
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    worlds = Path(__file__).parents[2]
+    sources = sorted([*worlds.glob("maze/**/*.py"), *worlds.glob("lab/*.py")])
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     return np.empty(0, [(f"sources_{digest[:16]}", np.uint8)])
 

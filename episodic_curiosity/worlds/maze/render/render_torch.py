@@ -10,12 +10,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from episodic_curiosity.worlds.lab.elements import Theme
 from episodic_curiosity.worlds.maze.render import camera as lens
 from episodic_curiosity.worlds.maze.render import effects, textures
 from episodic_curiosity.worlds.maze.render import level_map as maps
 from episodic_curiosity.worlds.maze.render.layers_torch import Layer, find_layers, gather_quads
 from episodic_curiosity.worlds.maze.render.level_map import LevelMap
-from episodic_curiosity.worlds.maze.render.scene import Scene, Theme
+from episodic_curiosity.worlds.maze.render.scene import Scene
 from episodic_curiosity.worlds.maze.render.shine_torch import (
     Flashes,
     Mark,

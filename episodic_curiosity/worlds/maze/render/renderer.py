@@ -11,11 +11,12 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
+from episodic_curiosity.worlds.lab.elements import Theme
 from episodic_curiosity.worlds.maze.render import render_torch, walk_torch
 from episodic_curiosity.worlds.maze.render.camera import make_camera
 from episodic_curiosity.worlds.maze.render.level_map import make_level_map
 from episodic_curiosity.worlds.maze.render.render_compiled import CompiledRenderer
-from episodic_curiosity.worlds.maze.render.scene import Scene, Stage, Theme
+from episodic_curiosity.worlds.maze.render.scene import Scene, Stage
 from episodic_curiosity.worlds.maze.render.textures import textures
 
 

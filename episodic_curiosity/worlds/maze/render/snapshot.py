@@ -9,12 +9,12 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
+from episodic_curiosity.worlds.lab.elements import Sprite
 from episodic_curiosity.worlds.maze.render.scene import (
     NUM_FLOOR_LOOKS,
     NUM_MARKS,
     NUM_WALL_LOOKS,
     Scene,
-    Sprite,
 )
 
 # How a field is stored where its own type would waste room: levels are fewer than 2**31, and

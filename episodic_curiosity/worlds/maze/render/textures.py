@@ -12,13 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from episodic_curiosity.worlds.lab.elements import COLOURS, Sprite
+from episodic_curiosity.worlds.maze.levels.decals import NUM_DECALS
 from episodic_curiosity.worlds.maze.render import paint, paint_items
-from episodic_curiosity.worlds.maze.render.scene import (
-    NUM_DECALS,
-    NUM_FLOOR_LOOKS,
-    NUM_WALL_LOOKS,
-    Sprite,
-)
+from episodic_curiosity.worlds.maze.render.scene import NUM_FLOOR_LOOKS, NUM_WALL_LOOKS
 
 TILE_BITS = 6
 TILE_SIZE = 1 << TILE_BITS
@@ -44,14 +41,6 @@ SKY_ROWS, SKY_COLUMNS = (size // 2 for size in paint.SKY_SHAPE)
 CORRIDOR_LOOK = 0  # green panels above orange hexagons
 BRIGHT_BLUE_FLOOR = 5  # style 2
 BRIGHT_RED_WALL = 17  # style 5
-
-COLOURS: tuple[paint.Colour, ...] = (  # of keys and fences
-    (222, 36, 36),
-    (44, 190, 60),
-    (48, 84, 236),
-    (240, 240, 240),
-    (34, 34, 38),
-)
 
 
 class Item(NamedTuple):

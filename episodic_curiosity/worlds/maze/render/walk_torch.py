@@ -10,11 +10,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from episodic_curiosity.worlds.lab.elements import Theme
 from episodic_curiosity.worlds.maze.render import camera as lens
 from episodic_curiosity.worlds.maze.render import effects, textures
 from episodic_curiosity.worlds.maze.render import level_map as maps
 from episodic_curiosity.worlds.maze.render.level_map import LevelMap
-from episodic_curiosity.worlds.maze.render.scene import Scene, Theme
+from episodic_curiosity.worlds.maze.render.scene import Scene
 
 STRIP_BITS, STRIP_MASK = 24, (1 << 24) - 1
 

@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.worlds.maze.render.scene import Cell, DoorStyle, Theme
+from episodic_curiosity.worlds.lab.elements import CellKind, DoorStyle, Theme
 
 # As plain numbers: torch.compile takes a tensor and an enum for unequal, whatever they hold.
-WALL, DOOR_H, DOOR_I = int(Cell.WALL), int(Cell.DOOR_H), int(Cell.DOOR_I)
+WALL, DOOR_H, DOOR_I = int(CellKind.WALL), int(CellKind.DOOR_H), int(CellKind.DOOR_I)
 
 FRAMES_PER_STEP = 4
 FRAME_SECONDS = 0.016
@@ -72,7 +72,9 @@ def make_ground(
     cells: NDArray[np.uint8], theme: Theme, slab: float, device: torch.device
 ) -> Ground:
     """Prepares what `move` looks up; cells outside the grid count as solid."""
-    solid = np.pad(np.isin(cells, (Cell.WALL, Cell.VOID)), ((0, 0), (1, 1), (1, 1)), "edge")
+    solid = np.pad(
+        np.isin(cells, (CellKind.WALL, CellKind.VOID)), ((0, 0), (1, 1), (1, 1)), "edge"
+    )
     solid = solid.astype(np.uint8)  # (L, H + 2, W + 2)
     corners = (
         solid[:, :-1, :-1]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.support.randomness import random_below, random_bits
-from episodic_curiosity.worlds.maze.render.scene import Sprite
+from episodic_curiosity.worlds.lab.elements import Sprite
 from episodic_curiosity.worlds.maze.render.textures import (
     BRIGHT_BLUE_FLOOR,
     BRIGHT_RED_WALL,

@@ -18,12 +18,11 @@ from episodic_curiosity.support.randomness import (
     more_bits,
     random_bits,
 )
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, Sprite
 from episodic_curiosity.worlds.maze.render.scene import (
-    NO_DOOR,
     NUM_FLOOR_LOOKS,
     NUM_MARKS,
     NUM_WALL_LOOKS,
-    Sprite,
 )
 from episodic_curiosity.worlds.maze.rules import body, objects
 from episodic_curiosity.worlds.maze.rules.levels import Levels

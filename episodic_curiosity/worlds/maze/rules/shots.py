@@ -10,7 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from episodic_curiosity.worlds.maze.render.scene import DoorStyle, Side
+from episodic_curiosity.worlds.lab.elements import DoorStyle
+from episodic_curiosity.worlds.maze.render.scene import Side
 from episodic_curiosity.worlds.maze.rules import body
 from episodic_curiosity.worlds.maze.rules.body import DOOR_EDGE, DOOR_HALF_DEPTH, Ground
 

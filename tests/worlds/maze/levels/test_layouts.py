@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from episodic_curiosity.support import randomness
-from episodic_curiosity.worlds.lab.text import from_text
+from episodic_curiosity.worlds.lab.elements import CellKind
+from episodic_curiosity.worlds.lab.text import Mazes, from_text
 from episodic_curiosity.worlds.maze.levels import draws
 from episodic_curiosity.worlds.maze.levels.layouts import (
     MazeLayout,
-    Mazes,
     carve_corridors,
     draw_mazes,
 )
@@ -21,7 +21,6 @@ from episodic_curiosity.worlds.maze.levels.simplify import (
     without_bends,
     without_dead_ends,
 )
-from episodic_curiosity.worlds.maze.render.scene import Cell
 
 LAYOUTS = {
     "paper": MazeLayout(doors=True),
@@ -43,7 +42,7 @@ def mazes(layout: MazeLayout) -> Mazes:
 
 
 def is_door(mazes: Mazes) -> np.ndarray:
-    return (mazes.cells == Cell.DOOR_H) | (mazes.cells == Cell.DOOR_I)
+    return (mazes.cells == CellKind.DOOR_H) | (mazes.cells == CellKind.DOOR_I)
 
 
 def test_numpy_draws_the_numbers_of_torch():
@@ -57,9 +56,9 @@ def test_numpy_draws_the_numbers_of_torch():
 def test_every_maze_is_one_piece_inside_a_wall(mazes: Mazes):
     border = np.ones(mazes.cells.shape[1:], bool)
     border[1:-1, 1:-1] = False
-    assert (mazes.cells[:, border] == Cell.WALL).all()
+    assert (mazes.cells[:, border] == CellKind.WALL).all()
 
-    passable = mazes.cells != Cell.WALL
+    passable = mazes.cells != CellKind.WALL
     first_spawn = mazes.spawn.reshape(len(passable), -1).argmax(axis=1)
     everywhere = np.tile(np.arange(border.size), (len(passable), 1))
     length = path_lengths(passable, first_spawn[:, None], everywhere)[:, 0]
@@ -67,30 +66,30 @@ def test_every_maze_is_one_piece_inside_a_wall(mazes: Mazes):
 
 
 def test_no_corridor_is_a_dead_end(mazes: Mazes):
-    corridor = mazes.cells == Cell.CORRIDOR
-    assert (num_open_neighbours(mazes.cells != Cell.WALL)[corridor] >= 2).all()
+    corridor = mazes.cells == CellKind.CORRIDOR
+    assert (num_open_neighbours(mazes.cells != CellKind.WALL)[corridor] >= 2).all()
 
 
 def test_doors_stand_in_walls_between_regions(mazes: Mazes):
     """A door has wall beside it, floor on either side, and a room on at least one."""
-    for kind, axis in ((Cell.DOOR_H, 1), (Cell.DOOR_I, 2)):
+    for kind, axis in ((CellKind.DOOR_H, 1), (CellKind.DOOR_I, 2)):
         level, y, x = np.nonzero(mazes.cells == kind)
         dy, dx = (1, 0) if axis == 1 else (0, 1)
         before, after = mazes.cells[level, y - dy, x - dx], mazes.cells[level, y + dy, x + dx]
-        floor = (Cell.CORRIDOR, Cell.ROOM)
+        floor = (CellKind.CORRIDOR, CellKind.ROOM)
         assert len(level) > 0
         assert (np.isin(before, floor) & np.isin(after, floor)).all()
-        assert ((before == Cell.ROOM) | (after == Cell.ROOM)).all()
-        assert (mazes.cells[level, y - dx, x - dy] == Cell.WALL).all()
-        assert (mazes.cells[level, y + dx, x + dy] == Cell.WALL).all()
+        assert ((before == CellKind.ROOM) | (after == CellKind.ROOM)).all()
+        assert (mazes.cells[level, y - dx, x - dy] == CellKind.WALL).all()
+        assert (mazes.cells[level, y + dx, x + dy] == CellKind.WALL).all()
 
 
 def test_two_regions_share_one_door(mazes: Mazes):
     for cells in mazes.cells[:50]:
-        region = label_regions((cells == Cell.ROOM) | (cells == Cell.CORRIDOR))
+        region = label_regions((cells == CellKind.ROOM) | (cells == CellKind.CORRIDOR))
         pairs = [
             tuple(sorted((region[y - dy, x - dx], region[y + dy, x + dx])))
-            for kind, dy, dx in ((Cell.DOOR_H, 1, 0), (Cell.DOOR_I, 0, 1))
+            for kind, dy, dx in ((CellKind.DOOR_H, 1, 0), (CellKind.DOOR_I, 0, 1))
             for y, x in zip(*np.nonzero(cells == kind), strict=True)
         ]
         assert all(a != b for a, b in pairs)
@@ -116,14 +115,14 @@ def test_nine_rooms_hold_45_spawns_and_36_goals():
     mazes = draw_mazes(MazeLayout(), draws.random_bits(np.arange(300)))
     assert (mazes.spawn.sum(axis=(1, 2)) == 45).all()
     assert (mazes.goal.sum(axis=(1, 2)) == 36).all()
-    assert np.array_equal(mazes.spawn | mazes.goal, mazes.cells == Cell.ROOM)
+    assert np.array_equal(mazes.spawn | mazes.goal, mazes.cells == CellKind.ROOM)
     assert not (mazes.spawn & mazes.goal).any()
     assert not is_door(mazes).any()
 
 
 def test_each_room_has_its_own_share(mazes: Mazes, layout: MazeLayout):
     for cells, spawn, goal in list(zip(*mazes, strict=True))[:50]:
-        region = label_regions(cells == Cell.ROOM)
+        region = label_regions(cells == CellKind.ROOM)
         assert 1 <= region.max() <= layout.max_rooms
         for number in range(1, region.max() + 1):
             room = region == number
@@ -285,7 +284,7 @@ def labmaze_texts(*, simplify: bool, num_mazes: int) -> list[str]:
 
 
 def statistics(mazes: Mazes) -> dict[str, float]:
-    passable = mazes.cells != Cell.WALL
+    passable = mazes.cells != CellKind.WALL
     places = [
         np.nonzero(mask.reshape(len(mask), -1))[1].reshape(len(mask), -1)
         for mask in (mazes.goal, mazes.spawn)
@@ -313,10 +312,10 @@ def test_mazes_are_simplified_as_in_deepmind_lab():
     cells, wanted = (
         np.concatenate([maze.cells for maze in mazes]) for mazes in (before, after)
     )
-    corridor, others = cells == Cell.CORRIDOR, cells != Cell.WALL
+    corridor, others = cells == CellKind.CORRIDOR, cells != CellKind.WALL
     others &= ~corridor
     corridor = without_bends(without_dead_ends(corridor, others), others)
-    same = (corridor == (wanted == Cell.CORRIDOR)).all(axis=(1, 2))
+    same = (corridor == (wanted == CellKind.CORRIDOR)).all(axis=(1, 2))
     print(f"{same.mean():.1%} of {num_mazes} mazes are simplified alike")
     assert same.mean() > 0.95
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from episodic_curiosity.worlds.base import SPLITS
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind
 from episodic_curiosity.worlds.lab.text import from_text
 from episodic_curiosity.worlds.maze.levels import paths
 from episodic_curiosity.worlds.maze.levels.decals import draw_decals
@@ -21,7 +22,7 @@ from episodic_curiosity.worlds.maze.levels.pool import (
     room_pool,
 )
 from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout
-from episodic_curiosity.worlds.maze.render.scene import NO_DOOR, Cell, Side
+from episodic_curiosity.worlds.maze.render.scene import Side
 
 TWO_WAYS = """
 *********
@@ -51,7 +52,7 @@ def test_path_lengths_by_hand():
     )
     goals = np.array([[3 * 6 + 2, -1]])
     spawns = np.array([[3 * 6 + 1, 1 * 6 + 4, 3 * 6 + 2, -1, 0]])
-    length = paths.path_lengths(maze.cells != Cell.WALL, goals, spawns)
+    length = paths.path_lengths(maze.cells != CellKind.WALL, goals, spawns)
     assert length.tolist() == [[[1, 6, 0, 255, 255], [255] * 5]]
 
 
@@ -105,7 +106,7 @@ def test_spawns_and_goals_are_those_of_the_maze():
     assert pool.goals.shape == (20, 36)
     assert pool.distance.shape == (20, 36, 45)
     for cells, spawns, goals in zip(pool.cells, pool.spawns, pool.goals, strict=True):
-        rooms = np.flatnonzero(cells == Cell.ROOM)
+        rooms = np.flatnonzero(cells == CellKind.ROOM)
         assert sorted([*spawns, *goals]) == rooms.tolist()
     assert pool.distance.min() >= 1
     assert pool.distance.max() < 255
@@ -154,7 +155,7 @@ def test_unknown_requests_are_refused():
 
 
 def test_doors_are_numbered(door_pool: LevelPool):
-    is_door = door_pool.cells >= Cell.DOOR_H
+    is_door = door_pool.cells >= CellKind.DOOR_H
     assert np.array_equal(is_door, door_pool.doors != NO_DOOR)
     for doors in door_pool.doors:
         numbers = doors[doors != NO_DOOR]
@@ -169,7 +170,7 @@ def test_the_goal_is_reached_through_open_doors(door_pool: LevelPool):
     number = np.where(door_pool.doors == NO_DOOR, 63, door_pool.doors).astype(np.int64)
     for start in range(num_starts):
         is_open = (door_pool.start_doors[:, start, None, None] >> number) & 1 == 1
-        passable = (door_pool.cells != Cell.WALL) & (is_open | (door_pool.doors == NO_DOOR))
+        passable = (door_pool.cells != CellKind.WALL) & (is_open | (door_pool.doors == NO_DOOR))
         length = paths.path_lengths(passable, door_pool.goals, door_pool.starts[:, start, None])
         assert (length < 255).all()
     spawns = [set(row) for row in door_pool.spawns]
@@ -210,7 +211,7 @@ def test_walks_take_either_way():
     )
     starts = np.tile([[upper, lower]], (400, 1))
     keys = random_bits(np.arange(400))
-    walks = paths.doors_on_walks(doors, cells != Cell.WALL, goals[:, 0], starts, keys)
+    walks = paths.doors_on_walks(doors, cells != CellKind.WALL, goals[:, 0], starts, keys)
     # To the upper P: door 2 alone, or doors 0 and 1; the first step from G is forced, and at
     # the one crossing either way is as likely.
     assert set(walks[:, 0]) == {0b100, 0b011}
@@ -223,12 +224,12 @@ def test_decals_hang_on_walls_and_differ():
     pool = make_pool(MazeLayout(), num_levels=50, seed=0, split="train")
     step = {Side.EAST: (0, 1), Side.NORTH: (1, 0), Side.WEST: (0, -1), Side.SOUTH: (-1, 0)}
     for cells, decals in zip(pool.cells, pool.decals, strict=True):
-        floor = np.argwhere(cells != Cell.WALL)
+        floor = np.argwhere(cells != CellKind.WALL)
         faces = [
             (y, x, side)
             for y, x in floor
             for side, (dy, dx) in step.items()
-            if cells[y + dy, x + dx] == Cell.WALL
+            if cells[y + dy, x + dx] == CellKind.WALL
         ]
         images = [decals[face] for face in faces if decals[face]]
         assert len(images) == len(set(images)) == int(0.5 + 0.1 * len(faces))
@@ -238,11 +239,11 @@ def test_decals_hang_on_walls_and_differ():
 
 
 def test_decals_are_at_most_eighty_and_may_be_none():
-    cells = np.full((1, 61, 61), Cell.WALL, np.uint8)
-    cells[0, 1:-1:2, 1:-1] = Cell.CORRIDOR
+    cells = np.full((1, 61, 61), CellKind.WALL, np.uint8)
+    cells[0, 1:-1:2, 1:-1] = CellKind.CORRIDOR
     assert np.count_nonzero(draw_decals(cells, random_bits([5]))) == 80
-    cells = np.full((1, 3, 3), Cell.WALL, np.uint8)
-    cells[0, 1, 1] = Cell.ROOM
+    cells = np.full((1, 3, 3), CellKind.WALL, np.uint8)
+    cells[0, 1, 1] = CellKind.ROOM
     assert np.count_nonzero(draw_decals(cells, random_bits([5]))) == 0  # 4 faces: 0.9
 
 
@@ -250,7 +251,7 @@ def test_a_level_of_ones_own():
     text = TWO_WAYS.replace("*** ***", "***G***")
     plain = pool_from_text(text, doors=False)
     assert plain.cells.shape == (1, 7, 9)
-    assert (plain.cells <= Cell.WALL).all()
+    assert (plain.cells <= CellKind.WALL).all()
     assert plain.goals.tolist() == [[41, 52]]
     assert plain.spawns.tolist() == [[12, 46]]
     assert plain.starts.shape == (1, 0)
@@ -300,12 +301,12 @@ def test_a_level_without_a_way_is_refused(
 def test_the_room_of_dense_2():
     pool = room_pool()
     _, height, width = pool.cells.shape
-    inner = np.argwhere(pool.cells[0] == Cell.ROOM)
+    inner = np.argwhere(pool.cells[0] == CellKind.ROOM)
     (south, west), (north, east) = inner.min(axis=0), inner.max(axis=0) + 1
     assert len(inner) == (north - south) * (east - west) == (height - 2) * (width - 2)
     (origin_x, origin_y), (size_x, size_y) = ROOM_THEME.origin, ROOM_THEME.cell
     walls = [origin_x + west * size_x, origin_x + east * size_x]
     walls += [origin_y + south * size_y, origin_y + north * size_y]
     assert walls == pytest.approx([-568.0, 1016.0, -760.0, 568.0])
-    assert pool.cells.ravel()[pool.spawns[0, 0]] == Cell.ROOM
+    assert pool.cells.ravel()[pool.spawns[0, 0]] == CellKind.ROOM
     assert not pool.decals.any()

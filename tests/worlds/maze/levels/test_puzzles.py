@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Sprite
 from episodic_curiosity.worlds.maze.levels.draws import random_bits
 from episodic_curiosity.worlds.maze.levels.pool import LevelPool, make_pool
 from episodic_curiosity.worlds.maze.levels.puzzles import (
@@ -17,7 +18,6 @@ from episodic_curiosity.worlds.maze.levels.puzzles import (
     draw_puzzle,
     key_of,
 )
-from episodic_curiosity.worlds.maze.render.scene import NO_DOOR, Cell, Sprite
 
 NUM_PUZZLES = 1000
 
@@ -43,18 +43,23 @@ def test_rooms_are_islands_of_three_by_two_cells(pool: LevelPool):
     for y in (2, 5, 8):
         for x in (2, 6, 10):
             room[y : y + 2, x : x + 3] = True
-            whole = (pool.cells[:, y : y + 2, x : x + 3] == Cell.CORRIDOR).all(axis=(1, 2))
-            none = (pool.cells[:, y : y + 2, x : x + 3] == Cell.VOID).all(axis=(1, 2))
+            whole = (pool.cells[:, y : y + 2, x : x + 3] == CellKind.CORRIDOR).all(axis=(1, 2))
+            none = (pool.cells[:, y : y + 2, x : x + 3] == CellKind.VOID).all(axis=(1, 2))
             assert (whole | none).all()
     outside = pool.cells[:, ~room]
-    assert set(np.unique(outside)) == {Cell.VOID, Cell.CORRIDOR, Cell.DOOR_H, Cell.DOOR_I}
+    assert set(np.unique(outside)) == {
+        CellKind.VOID,
+        CellKind.CORRIDOR,
+        CellKind.DOOR_H,
+        CellKind.DOOR_I,
+    }
     # Passages: the middle of the upper and lower side, the upper row of left and right.
-    h_y, h_x = np.nonzero((pool.cells == Cell.DOOR_H).any(axis=0))
-    i_y, i_x = np.nonzero((pool.cells == Cell.DOOR_I).any(axis=0))
+    h_y, h_x = np.nonzero((pool.cells == CellKind.DOOR_H).any(axis=0))
+    i_y, i_x = np.nonzero((pool.cells == CellKind.DOOR_I).any(axis=0))
     assert (set(h_y), set(h_x)) == ({4, 7}, {3, 7, 11})
     assert (set(i_y), set(i_x)) == ({3, 6, 9}, {5, 9})
     # The map is cropped to the rooms in use, which touch its south and west.
-    floor = pool.cells != Cell.VOID
+    floor = pool.cells != CellKind.VOID
     assert floor[:, 2].any(axis=1).all()
     assert floor[:, :, 2].any(axis=1).all()
 
@@ -71,7 +76,7 @@ def test_items_lie_in_lower_corners_and_one_is_the_lolly(pool: LevelPool):
         places = pool.item_position[level, used[level]]
         assert len(np.unique(places, axis=0)) == len(places)
         cell = (places // 100).astype(int)
-        assert (pool.cells[level, cell[:, 1], cell[:, 0]] == Cell.CORRIDOR).all()
+        assert (pool.cells[level, cell[:, 1], cell[:, 0]] == CellKind.CORRIDOR).all()
         assert pool.goals[level, 0] == cell[0, 1] * 15 + cell[0, 0]
 
 
@@ -79,7 +84,7 @@ def test_spawns_are_the_free_cells_of_one_room(pool: LevelPool):
     y, x = np.divmod(pool.spawns.astype(int), 15)
     assert ((y - y.min(axis=1, keepdims=True)) == [1, 1, 1, 0]).all()
     assert ((x - x.min(axis=1, keepdims=True)) == [0, 1, 2, 1]).all()
-    assert (pool.cells[np.arange(NUM_PUZZLES)[:, None], y, x] == Cell.CORRIDOR).all()
+    assert (pool.cells[np.arange(NUM_PUZZLES)[:, None], y, x] == CellKind.CORRIDOR).all()
     assert (pool.distance < 255).all()
     assert (pool.distance > 1).all()
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from episodic_curiosity.worlds.lab.elements import CellKind, DoorStyle, Sprite, Theme
 from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.levels.pool import (
     ROOM_THEME,
@@ -13,15 +14,7 @@ from episodic_curiosity.worlds.maze.levels.pool import (
     room_pool,
 )
 from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout
-from episodic_curiosity.worlds.maze.render.scene import (
-    NUM_MARKS,
-    Cell,
-    DoorStyle,
-    Scene,
-    Sprite,
-    Stage,
-    Theme,
-)
+from episodic_curiosity.worlds.maze.render.scene import NUM_MARKS, Scene, Stage
 
 KINDS = ("sparse", "doors", "dense-1", "dense-2")
 
@@ -55,7 +48,7 @@ def random_scenes(kind: str, num_frames: int, seed: int = 0, num_levels: int = 1
         """(num_frames, count, 2) places on the floor, not in door cells."""
         places = np.empty((num_frames, count, 2))
         for frame in range(num_frames):
-            y, x = np.nonzero(pool.cells[level[frame]] <= Cell.ROOM)
+            y, x = np.nonzero(pool.cells[level[frame]] <= CellKind.ROOM)
             pick = rng.integers(0, len(x), count)
             local = rng.uniform(margin, 1 - margin, (count, 2))
             places[frame] = (

@@ -7,24 +7,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, DoorStyle, Sprite, Theme
 from episodic_curiosity.worlds.maze.render import effects, render_torch, textures, walk_torch
 from episodic_curiosity.worlds.maze.render.level_map import make_level_map
 from episodic_curiosity.worlds.maze.render.renderer import Renderer
-from episodic_curiosity.worlds.maze.render.scene import (
-    NO_DOOR,
-    NUM_MARKS,
-    Cell,
-    DoorStyle,
-    Scene,
-    Side,
-    Sprite,
-    Stage,
-    Theme,
-)
+from episodic_curiosity.worlds.maze.render.scene import NUM_MARKS, Scene, Side, Stage
 from tests.worlds.maze.render.scenes import KINDS, random_scenes
 
-SYMBOLS = {" ": Cell.CORRIDOR, ".": Cell.ROOM, "*": Cell.WALL, "o": Cell.VOID}
-SYMBOLS |= {"H": Cell.DOOR_H, "I": Cell.DOOR_I}
+SYMBOLS = {" ": CellKind.CORRIDOR, ".": CellKind.ROOM, "*": CellKind.WALL, "o": CellKind.VOID}
+SYMBOLS |= {"H": CellKind.DOOR_H, "I": CellKind.DOOR_I}
 # Nine cells of corridor from west to east; the walker stands at (150, 150).
 HALL = """
 ***********
@@ -38,7 +29,7 @@ def stage(text: str, decal: tuple[int, int, int, int] | None = None) -> Stage:
     rows = [[SYMBOLS[symbol] for symbol in line] for line in text.strip("\n").split("\n")]
     cells = torch.tensor(rows[::-1], dtype=torch.uint8)[None]
     doors = torch.full_like(cells, NO_DOOR)
-    is_door = cells >= Cell.DOOR_H
+    is_door = cells >= CellKind.DOOR_H
     doors[is_door] = torch.arange(int(is_door.sum()), dtype=torch.uint8)
     decals = torch.zeros(*cells.shape, 4, dtype=torch.uint8)
     if decal is not None:

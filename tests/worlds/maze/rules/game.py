@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Sprite
 from episodic_curiosity.worlds.maze.levels.pool import LevelPool
-from episodic_curiosity.worlds.maze.render.scene import NO_DOOR, Cell, Sprite
 from episodic_curiosity.worlds.maze.rules.levels import make_levels
 from episodic_curiosity.worlds.maze.rules.rules import Outcome, Rules
 from episodic_curiosity.worlds.maze.rules.state import blank_state
@@ -51,10 +51,10 @@ def puzzle(
     row: str, keys: dict[int, Sprite], door_colours: list[int], lolly: int | None = None
 ) -> LevelPool:
     """A one-row puzzle of '*', ' ' and 'I'; items stand in the middle of the columns given."""
-    kinds = {"*": Cell.VOID, " ": Cell.CORRIDOR, "I": Cell.DOOR_I}
-    void = [Cell.VOID] * len(row)
+    kinds = {"*": CellKind.VOID, " ": CellKind.CORRIDOR, "I": CellKind.DOOR_I}
+    void = [CellKind.VOID] * len(row)
     cells = np.array([[void, [kinds[character] for character in row], void]], np.uint8)
-    is_door = cells == Cell.DOOR_I
+    is_door = cells == CellKind.DOOR_I
     doors = np.where(is_door, is_door.cumsum(axis=2) - 1, NO_DOOR).astype(np.uint8)
     items = list(keys.items()) + ([(lolly, Sprite.LOLLY)] if lolly is not None else [])
     return LevelPool(
@@ -75,7 +75,7 @@ def puzzle(
 def steps_between(cells: np.ndarray, start: int, shut: set[int] | None = None) -> np.ndarray:
     """Breadth-first distances (H * W,) from a cell, not over walls, void and shut doors."""
     height, width = cells.shape
-    free = ~np.isin(cells, (Cell.WALL, Cell.VOID)).reshape(-1)
+    free = ~np.isin(cells, (CellKind.WALL, CellKind.VOID)).reshape(-1)
     for cell in shut or ():
         free[cell] = False
     distance = np.full(height * width, -1)

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, DoorStyle, Theme
 from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.levels.pool import ROOM_THEME, make_pool, room_pool
-from episodic_curiosity.worlds.maze.render.scene import NO_DOOR, Cell, DoorStyle, Theme
 from episodic_curiosity.worlds.maze.rules import body
 from episodic_curiosity.worlds.maze.rules.body import Ground, Motion
 
@@ -21,7 +21,12 @@ REST = (0.0, 0, 0)
 
 def ground_of(rows: list[str], theme: Theme = Theme()) -> Ground:  # noqa: B008
     """A level from text, north at the top: '*' wall, 'H' and 'I' doors, else floor."""
-    kinds = {"*": Cell.WALL, "H": Cell.DOOR_H, "I": Cell.DOOR_I, " ": Cell.CORRIDOR}
+    kinds = {
+        "*": CellKind.WALL,
+        "H": CellKind.DOOR_H,
+        "I": CellKind.DOOR_I,
+        " ": CellKind.CORRIDOR,
+    }
     cells = np.array([[kinds[character] for character in row] for row in rows[::-1]], np.uint8)
     return body.make_ground(cells[None], theme, body.SLAB, CPU)
 
@@ -166,7 +171,7 @@ class TestWalls:
         cells = make_pool(layout, num_levels=8, seed=3, split="train").cells
         ground = body.make_ground(cells, Theme(), body.SLAB, CPU)
         level = torch.arange(64) % 8
-        floor = [np.flatnonzero(cells[i] != Cell.WALL) for i in level]
+        floor = [np.flatnonzero(cells[i] != CellKind.WALL) for i in level]
         random = np.random.default_rng(0)
         start = torch.tensor([random.choice(choices) for choices in floor])
         position = body.centre_of(ground, start)
@@ -196,12 +201,12 @@ class TestWalls:
 def slabs(cells: np.ndarray) -> np.ndarray:
     """Centres and half widths (R, 4) of a level's walls and of the slabs on their faces."""
     rectangles = []
-    for y, x in np.argwhere(cells == Cell.WALL):
+    for y, x in np.argwhere(cells == CellKind.WALL):
         rectangles.append((100 * x + 50, 100 * y + 50, 50, 50))
         for side_x, side_y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
             neighbour = y + side_y, x + side_x
             inside = all(0 <= n < size for n, size in zip(neighbour, cells.shape, strict=True))
-            if inside and cells[neighbour] != Cell.WALL:
+            if inside and cells[neighbour] != CellKind.WALL:
                 centre = 100 * x + 50 + 50.5 * side_x, 100 * y + 50 + 50.5 * side_y
                 half = (0.5, 50) if side_x else (50, 0.5)
                 rectangles.append((*centre, *half))
@@ -218,7 +223,7 @@ class TestDoors:
         theme = Theme(door_style=style)
         ground = ground_of(list(self.rows), theme)
         cells = torch.tensor([[2, 2, 2, 2, 0, 2, 2, 4, 2, 2, 0, 2, 2, 2, 2]], dtype=torch.uint8)
-        doors = torch.where(cells == Cell.DOOR_H, 0, NO_DOOR).to(torch.uint8)
+        doors = torch.where(cells == CellKind.DOOR_H, 0, NO_DOOR).to(torch.uint8)
         position, velocity = torch.tensor([[x], [start_y]]), torch.zeros(2, 1)
         level = torch.zeros(1, dtype=torch.int64)
         for _ in range(30):

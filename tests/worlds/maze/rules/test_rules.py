@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from episodic_curiosity.support.randomness import random_bits
+from episodic_curiosity.worlds.lab.elements import CellKind, Sprite
 from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.levels.pool import make_pool, pool_from_text, room_pool
-from episodic_curiosity.worlds.maze.render.scene import Cell, Side, Sprite
+from episodic_curiosity.worlds.maze.render.scene import Side
 from episodic_curiosity.worlds.maze.rules import objects
 from episodic_curiosity.worlds.maze.rules.state import NEVER, NO_KEY
 from episodic_curiosity.worlds.maze.tasks import TASKS
@@ -344,4 +345,4 @@ class TestObjects:
         for place in game.state.sprite_position[0, :9].tolist():
             game.reward_at(*place)
         assert game.state.ends_at.item() == NEVER
-        assert Cell.ROOM in room_pool().cells
+        assert CellKind.ROOM in room_pool().cells

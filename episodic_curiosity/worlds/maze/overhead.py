@@ -1,0 +1,23 @@
+"""A maze from above, with its things and its agent."""
+
+from typing import Any
+
+from episodic_curiosity.worlds.lab.elements import DoorStyle, Theme
+from episodic_curiosity.worlds.lab.overhead import FloorPlan, Picture, draw_overhead
+from episodic_curiosity.worlds.maze.render.scene import Scene, Stage
+
+
+def overhead_of(theme: Theme, stage: Stage, scene: Scene, row: int, **marks: Any) -> Picture:
+    """The level of one row of a scene, with its things and its agent."""
+    level = int(scene.level[row])
+    kinds, places = scene.sprite[row].tolist(), scene.sprite_position[row].tolist()
+    fenced = theme.door_style == DoorStyle.FENCE
+    plan = FloorPlan(
+        stage.cells[level].cpu().numpy(),
+        stage.doors[level].cpu().numpy(),
+        stage.door_colours[level].cpu().numpy() if fenced else None,
+        int(scene.open_doors[row]),
+    )
+    items = [(kind, *place) for kind, place in zip(kinds, places, strict=True) if kind]
+    agent = (*scene.position[row].tolist(), float(scene.yaw[row]))
+    return draw_overhead(theme, plan, **{"items": items, "agent": agent, **marks})
