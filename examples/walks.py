@@ -19,8 +19,7 @@ from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import evaluate
 from episodic_curiosity.runs.record import read_config
 from episodic_curiosity.support.machine import find_device
-from episodic_curiosity.worlds.base import Step, World
-from episodic_curiosity.worlds.lab.overhead import Picture
+from episodic_curiosity.worlds.base import Picture, Step, World
 from episodic_curiosity.worlds.maze.world import MazeWorld
 from episodic_curiosity.worlds.registry import make_world
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, cross_entropy, normalize
 
 from episodic_curiosity.bonus.state import check_part, check_parts, copied
-from episodic_curiosity.bonus.tally import Tally
+from episodic_curiosity.bonus.statistics import BonusStatistics
 from episodic_curiosity.support.checks import (
     check_at_least,
     check_mask,
@@ -160,7 +160,7 @@ class ICMBonus:
             dtype=spec.observation_dtype,
             device=spec.device,
         )
-        self._paid = Tally(spec.device)
+        self._paid = BonusStatistics(spec.device)
 
     @torch.no_grad()
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:

@@ -29,13 +29,13 @@ def table(arguments: list[str]) -> None:
     check_options(options)
     cells = find_cells(options)
     if options.dry_run:
-        from episodic_curiosity.experiments.forecast import plan, show
+        from episodic_curiosity.experiments.forecast import forecast, show
 
-        print(show(plan(cells, options.out, options.runs, options.episodes)))
+        print(show(forecast(cells, options.out, options.runs, options.episodes)))
         return
-    from episodic_curiosity.experiments.runner import Settings, run_cells
+    from episodic_curiosity.experiments.runner import RunnerConfig, run_cells
 
-    settings = Settings(
+    settings = RunnerConfig(
         results=options.out,
         runs=options.runs,
         episodes=options.episodes,

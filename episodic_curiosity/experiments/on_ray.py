@@ -21,7 +21,7 @@ from episodic_curiosity.experiments.cells import Cell
 from episodic_curiosity.experiments.runner import (
     PATIENCE,
     Outcome,
-    Settings,
+    RunnerConfig,
     check_cells,
     report,
     run_cell,
@@ -53,7 +53,7 @@ class Request:
 
 
 def run_cells_on_ray(
-    cells: Sequence[Cell], settings: Settings, address: str, request: Request | None = None
+    cells: Sequence[Cell], settings: RunnerConfig, address: str, request: Request | None = None
 ) -> list[Outcome]:
     """Measures the cells that are missing on a cluster; says to standard error how it goes.
 
@@ -90,7 +90,7 @@ def _check_resources(there: Mapping[str, float], request: Request, address: str)
             )
 
 
-def _run(cell: Cell, settings: Settings) -> Outcome:
+def _run(cell: Cell, settings: RunnerConfig) -> Outcome:
     """What a worker does; the one before it on a cell may still be dying."""
     deadline = time.monotonic() + PATIENCE
     while True:

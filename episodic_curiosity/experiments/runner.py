@@ -31,9 +31,9 @@ from episodic_curiosity.experiments.results import (
     write_measured,
 )
 from episodic_curiosity.experiments.status import (
-    Standing,
+    CellStatus,
     find_kept,
-    find_standing,
+    find_status,
     kept_path,
     run_folder,
 )
@@ -45,11 +45,11 @@ from episodic_curiosity.support.checks import check_at_least, check_choice, usab
 from episodic_curiosity.worlds.registry import make_world
 
 PATIENCE = 10.0  # seconds to wait for cells of others before leaving them to those
-State = Literal["done", "skipped", "busy", "stale", "failed"]
+OutcomeState = Literal["done", "skipped", "busy", "stale", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class RunnerConfig:
     """Where results and runs lie, and how cells are measured."""
 
     results: Path
@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
     """What came of a cell."""
 
     cell: Cell
-    state: State
+    state: OutcomeState
     message: str
 
     @property
@@ -75,7 +75,7 @@ class Outcome(NamedTuple):
         return self.state in ("done", "skipped")
 
 
-def run_cells(cells: Sequence[Cell], settings: Settings) -> list[Outcome]:
+def run_cells(cells: Sequence[Cell], settings: RunnerConfig) -> list[Outcome]:
     """Measures the cells that are missing; says to standard error how it goes.
 
     A cell that fails does not stop the others; what would fail them all is raised beforehand.
@@ -117,23 +117,23 @@ def check_cells(cells: Sequence[Cell]) -> None:
         cell.run()
 
 
-def run_cell(cell: Cell, settings: Settings) -> Outcome:
+def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
     """Measures one cell, unless that is done or being done."""
     path = settings.results / cell.key.path
     beside_run = settings.runs / cell.key.path.with_suffix(".run.json")
-    standing = _look(cell, settings)
-    if not standing.is_to_measure:
-        return _leave(cell, standing)
+    status = _look(cell, settings)
+    if not status.is_to_measure:
+        return _leave(cell, status)
     try:
         with cell_lock(path) as has_result, cell_lock(beside_run) as has_run:
             if not (has_result and has_run):
                 return Outcome(cell, "busy", "another process is at it")
-            standing = _look(cell, settings)  # now nobody else can change it
-            if not standing.is_to_measure:
-                return _leave(cell, standing)
-            if standing.state == "damaged":
+            status = _look(cell, settings)  # now nobody else can change it
+            if not status.is_to_measure:
+                return _leave(cell, status)
+            if status.state == "damaged":
                 aside = set_aside(path)
-                print(f"set aside as {aside}: {standing.reason}", file=sys.stderr, flush=True)
+                print(f"set aside as {aside}: {status.reason}", file=sys.stderr, flush=True)
             return _measure_and_write(cell, settings)
     except OSError as error:  # a folder or a disk that takes nothing: the next cell may do
         return Outcome(cell, "failed", f"failed: {error}")
@@ -160,20 +160,20 @@ def cell_lock(path: Path) -> Iterator[bool]:
             return
 
 
-def _look(cell: Cell, settings: Settings) -> Standing:
-    return find_standing(cell, settings.results, settings.runs, settings.episodes)
+def _look(cell: Cell, settings: RunnerConfig) -> CellStatus:
+    return find_status(cell, settings.results, settings.runs, settings.episodes)
 
 
-def _leave(cell: Cell, standing: Standing) -> Outcome:
+def _leave(cell: Cell, status: CellStatus) -> Outcome:
     """What is said of a cell that is not measured."""
-    if standing.state == "done":
+    if status.state == "done":
         return Outcome(cell, "skipped", "already done")
-    if standing.state == "stale":
-        return Outcome(cell, "stale", standing.reason)
-    return Outcome(cell, "failed", f"failed: {standing.reason}")
+    if status.state == "stale":
+        return Outcome(cell, "stale", status.reason)
+    return Outcome(cell, "failed", f"failed: {status.reason}")
 
 
-def _measure_and_write(cell: Cell, settings: Settings) -> Outcome:
+def _measure_and_write(cell: Cell, settings: RunnerConfig) -> Outcome:
     """Measures a cell, or finds what was measured in its run's folder before a kill."""
     began = time.monotonic()
     folder, kept = run_folder(cell, settings.runs), kept_path(cell, settings.runs)
@@ -200,7 +200,7 @@ def _measure_and_write(cell: Cell, settings: Settings) -> Outcome:
     return Outcome(cell, "done", words)
 
 
-def _measure(cell: Cell, folder: Path, settings: Settings) -> Measured | Outcome:
+def _measure(cell: Cell, folder: Path, settings: RunnerConfig) -> Measured | Outcome:
     """What was measured, or what became of another cell whose run this one needs."""
     if trained := find_trained(cell):
         outcome = run_cell(trained, settings)
@@ -218,7 +218,7 @@ def _measure(cell: Cell, folder: Path, settings: Settings) -> Measured | Outcome
     )
 
 
-def _check_machine(cells: Sequence[Cell], settings: Settings) -> None:
+def _check_machine(cells: Sequence[Cell], settings: RunnerConfig) -> None:
     """Raises where what the cells need is not here: a GPU, or what simulates their worlds."""
     if cells and settings.device != "auto":
         usable_device(settings.device)

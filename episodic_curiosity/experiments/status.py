@@ -22,14 +22,14 @@ from episodic_curiosity.support.saving import LoadError, UnreadableError
 
 # stale: measured, or begun, as something else than the cell is today; unreadable: nobody can
 # tell, so nothing is done about it. Of the last three the cell is measured.
-State = Literal["done", "stale", "unreadable", "damaged", "interrupted", "missing"]
+CellState = Literal["done", "stale", "unreadable", "damaged", "interrupted", "missing"]
 TO_MEASURE = ("damaged", "interrupted", "missing")
 
 
-class Standing(NamedTuple):
+class CellStatus(NamedTuple):
     """What there is of a cell."""
 
-    state: State
+    state: CellState
     reason: str = ""  # why it does not count, and what to do about it
     steps: int = 0  # behind its run
 
@@ -38,20 +38,20 @@ class Standing(NamedTuple):
         return self.state in TO_MEASURE
 
 
-def find_standing(cell: Cell, results: Path, runs: Path, episodes: int) -> Standing:
+def find_status(cell: Cell, results: Path, runs: Path, episodes: int) -> CellStatus:
     """Looks at the cell's result and, where none counts, at its run."""
     path, run = results / cell.key.path, _look_at_run(cell, runs, episodes)
     try:
         result = read_result(path)
     except UnreadableError as error:
-        return run if _is_missing(path) else Standing("unreadable", str(error))
+        return run if _is_missing(path) else CellStatus("unreadable", str(error))
     except LoadError as error:
-        return Standing("damaged", str(error), run.steps) if run.is_to_measure else run
+        return CellStatus("damaged", str(error), run.steps) if run.is_to_measure else run
     if reason := why_stale(result, cell, episodes):
         paths = [path, run_folder(cell, runs)] if run.state == "stale" else [path]
         words = " and ".join(map(str, paths))
-        return Standing("stale", f"{path} {reason}; remove {words} to measure it again")
-    return Standing("done")
+        return CellStatus("stale", f"{path} {reason}; remove {words} to measure it again")
+    return CellStatus("done")
 
 
 def run_folder(cell: Cell, runs: Path) -> Path:
@@ -75,32 +75,32 @@ def find_kept(cell: Cell, runs: Path, episodes: int) -> Measured | None:
     return None if why_stale(result, cell, episodes) else Measured(result, timing)
 
 
-def _look_at_run(cell: Cell, runs: Path, episodes: int) -> Standing:
+def _look_at_run(cell: Cell, runs: Path, episodes: int) -> CellStatus:
     folder = run_folder(cell, runs)
     if find_kept(cell, runs, episodes):
-        return Standing("interrupted", steps=cell.steps)
+        return CellStatus("interrupted", steps=cell.steps)
     if _is_missing(folder / CONFIG):
-        return Standing("missing")
+        return CellStatus("missing")
     try:
         changes = list(differences(read_config(folder), cell.run().to_dict(), MAY_DIFFER))
     except UnreadableError as error:
-        return Standing("unreadable", str(error))
+        return CellStatus("unreadable", str(error))
     except LoadError as error:
-        return Standing("stale", f"{error}; remove {folder} to begin the run anew")
+        return CellStatus("stale", f"{error}; remove {folder} to begin the run anew")
     if changes:
         name, was, now = changes[0]
-        return Standing(
+        return CellStatus(
             "stale",
             f"{folder} holds a run with another config ({name} was {shown(was)}, now "
             f"{shown(now)}); remove it to begin the run anew",
         )
     if not any((folder / CHECKPOINTS).glob("[0-9]*")):  # it would begin anew
-        return Standing("missing")
+        return CellStatus("missing")
     try:
         lines = read_metrics(folder)
     except LoadError as error:
-        return Standing("stale", f"{error}; remove {folder} to begin the run anew")
-    return Standing("interrupted", steps=int(lines[-1]["steps"]) if lines else 0)
+        return CellStatus("stale", f"{error}; remove {folder} to begin the run anew")
+    return CellStatus("interrupted", steps=int(lines[-1]["steps"]) if lines else 0)
 
 
 def _is_missing(path: Path) -> bool:

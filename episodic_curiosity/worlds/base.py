@@ -8,13 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.support.checks import check_at_least, check_size
 
 Split = Literal["r-network", "train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("r-network", "train", "validation", "test")
+Picture = NDArray[np.uint8]  # (h, w, 3), for people
 
 
 class Step(NamedTuple):

@@ -10,7 +10,7 @@ import pytest
 from episodic_curiosity.cli import main as cli
 from episodic_curiosity.cli.table import table
 from episodic_curiosity.experiments import on_ray, runner
-from episodic_curiosity.experiments.forecast import plan
+from episodic_curiosity.experiments.forecast import forecast
 from episodic_curiosity.experiments.results import write_measured
 from episodic_curiosity.experiments.runner import Outcome
 from episodic_curiosity.experiments.status import run_folder
@@ -205,7 +205,7 @@ def test_a_plan_says_what_is_left_and_touches_nothing(tmp_path, capsys):
 def test_a_plan_without_anything_measured_is_rough(tmp_path):
     cells = list(EXPERIMENTS["table1"].cells("maze", "gpu", 20_000_000, 1))
     cells += EXPERIMENTS["accuracy"].cells("maze", "gpu", 20_000_000, 1)
-    entries = plan(cells, tmp_path, tmp_path)
+    entries = forecast(cells, tmp_path, tmp_path)
     assert all(entry.is_rough for entry in entries)
     by_label = {entry.cell.key.label: entry for entry in entries}
     ppo, ec, eco = (by_label[f"maze/sparse:{name}:0"] for name in ("ppo", "ppo+ec", "ppo+eco"))
@@ -219,7 +219,7 @@ def test_a_plan_without_anything_measured_is_rough(tmp_path):
 def test_a_plan_counts_the_frames_of_worlds_that_cannot_redraw(tmp_path):
     def peak(task, method, preset="gpu"):
         cell = dataclasses.replace(a_cell(), task=task, method=method, preset=preset)
-        (entry,) = plan([dataclasses.replace(cell, steps=20_000_000)], tmp_path, tmp_path)
+        (entry,) = forecast([dataclasses.replace(cell, steps=20_000_000)], tmp_path, tmp_path)
         return entry.peak_bytes
 
     # ECO's history, and what its older checkpoint may refer to: twice 200 updates of 32,768.
@@ -240,14 +240,14 @@ def test_a_fit_alone_is_planned_by_fits_alone(tmp_path):
         pretended(agent).result,
         {"seconds": 100.0, "steps_per_second": 1.0, "evaluation_seconds": 0.0},
     )
-    assert plan([mlp], tmp_path, tmp_path)[0].is_rough
+    assert forecast([mlp], tmp_path, tmp_path)[0].is_rough
     accuracy = {"num_values": 1, "mean": 0.9, "deviation": None, "low": 0.9, "high": 0.9}
     result = dataclasses.replace(pretended(mlp).result, metrics={"accuracy": accuracy})
     write_measured(tmp_path / mlp.key.path, result, {"seconds": 50.0})
-    (entry,) = plan([dot], tmp_path, tmp_path)
+    (entry,) = forecast([dot], tmp_path, tmp_path)
     assert (entry.seconds, entry.is_rough) == (50.0, False)
     # Speed is that of Table 1's runs: of one that is done nothing is left to train.
-    (entry,) = plan([find("speed", "ppo+ec")], tmp_path, tmp_path)
+    (entry,) = forecast([find("speed", "ppo+ec")], tmp_path, tmp_path)
     assert (entry.state, entry.steps_left, entry.seconds) == ("missing", 0, 0.0)
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from episodic_curiosity.experiments.cells import Cell, Variant
-from episodic_curiosity.experiments.runner import Outcome, Settings, run_cells
+from episodic_curiosity.experiments.runner import Outcome, RunnerConfig, run_cells
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.record import differences
 from tests.runs.tiny_runs import tiny_run
@@ -41,8 +41,10 @@ def small_cells(num_updates: int = NUM_UPDATES) -> list[Cell]:
     ]
 
 
-def settings(folder: Path) -> Settings:
-    return Settings(results=folder / "results", runs=folder / "runs", episodes=8, device="cpu")
+def settings(folder: Path) -> RunnerConfig:
+    return RunnerConfig(
+        results=folder / "results", runs=folder / "runs", episodes=8, device="cpu"
+    )
 
 
 def run_table(folder: Path, address: str | None = None) -> list[Outcome]:

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from episodic_curiosity.experiments.forecast import plan
+from episodic_curiosity.experiments.forecast import forecast
 from episodic_curiosity.experiments.runner import run_cell
 from episodic_curiosity.experiments.status import run_folder
 from episodic_curiosity.runs.record import read_timing
@@ -38,7 +38,7 @@ def test_a_killed_cell_goes_on_from_its_newest_checkpoint(tmp_path):
     assert AT_LEAST <= behind < NUM_UPDATES
     # No two runs take the same time: lines that are kept are of updates that were.
     kept = read_timing(folder)[:behind]
-    (entry,) = plan([cell], tmp_path / "results", tmp_path / "runs", episodes=8)
+    (entry,) = forecast([cell], tmp_path / "results", tmp_path / "runs", episodes=8)
     assert entry.state == "interrupted"
     assert entry.steps_left <= cell.steps - 40 * behind
 

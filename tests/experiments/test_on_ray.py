@@ -9,7 +9,7 @@ import pytest
 
 from episodic_curiosity.experiments import on_ray
 from episodic_curiosity.experiments.on_ray import Request, run_cells_on_ray
-from episodic_curiosity.experiments.runner import Outcome, Settings
+from episodic_curiosity.experiments.runner import Outcome, RunnerConfig
 from episodic_curiosity.experiments.status import run_folder
 from episodic_curiosity.runs.record import Record
 from tests.experiments.test_runner import a_cell, states
@@ -63,7 +63,7 @@ def ray(monkeypatch):
 
 @pytest.fixture
 def settings(tmp_path):
-    return Settings(results=tmp_path / "results", runs=tmp_path / "runs")
+    return RunnerConfig(results=tmp_path / "results", runs=tmp_path / "runs")
 
 
 def test_cells_are_tasks_with_requests_and_retries(ray, settings, monkeypatch, capsys):

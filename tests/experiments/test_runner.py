@@ -16,8 +16,8 @@ from episodic_curiosity.experiments import runner
 from episodic_curiosity.experiments.cells import Cell
 from episodic_curiosity.experiments.measure import Measured, code_version
 from episodic_curiosity.experiments.results import Result, load_results, write_measured
-from episodic_curiosity.experiments.runner import Settings, cell_lock, run_cell, run_cells
-from episodic_curiosity.experiments.status import find_standing, kept_path, run_folder
+from episodic_curiosity.experiments.runner import RunnerConfig, cell_lock, run_cell, run_cells
+from episodic_curiosity.experiments.status import find_status, kept_path, run_folder
 from episodic_curiosity.runs.record import Record
 
 VIZDOOM = "episodic_curiosity.worlds.vizdoom"
@@ -58,7 +58,7 @@ def pretended(cell, episodes=512):
 
 @pytest.fixture
 def settings(tmp_path):
-    return Settings(results=tmp_path / "results", runs=tmp_path / "runs", device="cpu")
+    return RunnerConfig(results=tmp_path / "results", runs=tmp_path / "runs", device="cpu")
 
 
 @pytest.fixture
@@ -268,7 +268,7 @@ def test_too_few_episodes_do_not_count(settings, measured):
 
 
 def look(cell, settings):
-    return find_standing(cell, settings.results, settings.runs, settings.episodes)
+    return find_status(cell, settings.results, settings.runs, settings.episodes)
 
 
 def test_what_cannot_be_run_is_said_before_anything_is(settings, measured):

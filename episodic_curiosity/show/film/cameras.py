@@ -12,8 +12,8 @@ from typing import Any, Protocol, cast
 import torch
 from torch import Tensor
 
-from episodic_curiosity.show.film.episode import Camera, Episode, Picture
-from episodic_curiosity.worlds.base import RedrawableWorld, Split, Step, World
+from episodic_curiosity.show.film.episode import Camera, Episode
+from episodic_curiosity.worlds.base import Picture, RedrawableWorld, Split, Step, World
 from episodic_curiosity.worlds.registry import make_world
 
 SMALLEST_CELL = 4  # pixels of a maze's cell from above, at least
@@ -21,7 +21,7 @@ MARKED_CELL = 20  # pixels; in smaller cells, marks are drawn as large as in the
 
 
 @dataclass(frozen=True)
-class Setting:
+class WorldArguments:
     """One environment of a task, with the options of a run."""
 
     task: str
@@ -58,7 +58,7 @@ class Scenery:
         self.opened.close()
 
 
-def open_scenery(setting: Setting, height: int) -> Scenery:
+def open_scenery(setting: WorldArguments, height: int) -> Scenery:
     """Makes the world; the pictures are as high as that, or whatever the world can give."""
     opened = ExitStack()
     try:
@@ -68,7 +68,7 @@ def open_scenery(setting: Setting, height: int) -> Scenery:
         raise
 
 
-def _maze(setting: Setting, height: int, opened: ExitStack) -> Scenery:
+def _maze(setting: WorldArguments, height: int, opened: ExitStack) -> Scenery:
     from episodic_curiosity.worlds.maze.world import MazeWorld
 
     world = _make(setting, opened)
@@ -80,7 +80,7 @@ def _maze(setting: Setting, height: int, opened: ExitStack) -> Scenery:
     return Scenery(world, cameras, has_map=True, opened=opened)
 
 
-def _ant(setting: Setting, height: int, opened: ExitStack) -> Scenery:
+def _ant(setting: WorldArguments, height: int, opened: ExitStack) -> Scenery:
     from episodic_curiosity.worlds.ant.world import AntWorld
 
     world = _make(setting, opened)
@@ -96,7 +96,7 @@ def _ant(setting: Setting, height: int, opened: ExitStack) -> Scenery:
     return Scenery(world, cameras, has_map=False, opened=opened)
 
 
-def _doom(setting: Setting, height: int, opened: ExitStack) -> Scenery:  # noqa: ARG001
+def _doom(setting: WorldArguments, height: int, opened: ExitStack) -> Scenery:  # noqa: ARG001
     from episodic_curiosity.worlds.vizdoom.world import ViZDoomWorld
 
     world = _make(setting, opened)
@@ -105,7 +105,7 @@ def _doom(setting: Setting, height: int, opened: ExitStack) -> Scenery:  # noqa:
     return Scenery(world, cameras, has_map=False, opened=opened)
 
 
-def _lab(setting: Setting, height: int, opened: ExitStack) -> Scenery:
+def _lab(setting: WorldArguments, height: int, opened: ExitStack) -> Scenery:
     """Which levels are mazes, only Lab itself knows, once it plays them."""
     from episodic_curiosity.worlds.dmlab.world import DMLabWorld
 
@@ -126,7 +126,7 @@ def _lab(setting: Setting, height: int, opened: ExitStack) -> Scenery:
     return Scenery(world, cameras, has_map="from above" in cameras, opened=opened)
 
 
-def _gymnasium(setting: Setting, height: int, opened: ExitStack) -> Scenery:  # noqa: ARG001
+def _gymnasium(setting: WorldArguments, height: int, opened: ExitStack) -> Scenery:  # noqa: ARG001
     from episodic_curiosity.worlds.gymnasium.world import GymnasiumWorld
 
     world = _make(setting, opened)
@@ -147,7 +147,7 @@ def _gymnasium(setting: Setting, height: int, opened: ExitStack) -> Scenery:  # 
     return Scenery(world, cameras, has_map=False, opened=opened)
 
 
-FAMILIES: dict[str, Callable[[Setting, int, ExitStack], Scenery]] = {
+FAMILIES: dict[str, Callable[[WorldArguments, int, ExitStack], Scenery]] = {
     "maze": _maze,
     "ant": _ant,
     "vizdoom": _doom,
@@ -161,7 +161,7 @@ class _WithMap(Protocol):
         """As draw_overhead."""
 
 
-def _make(setting: Setting, opened: ExitStack, **changes: Any) -> World:
+def _make(setting: WorldArguments, opened: ExitStack, **changes: Any) -> World:
     world = setting.make(**changes)
     opened.callback(world.close)
     return world
@@ -189,7 +189,7 @@ def _from_above(maze: _WithMap, height: int) -> Camera:
     return from_above
 
 
-def _redrawn(setting: Setting, world: World, height: int, opened: ExitStack) -> Camera:
+def _redrawn(setting: WorldArguments, world: World, height: int, opened: ExitStack) -> Camera:
     """The view, drawn anew in a size for people: an agent's own may be as small as 42 x 42."""
     drawer = cast(RedrawableWorld, _make(setting, opened, view_size=_wide(height)))
     played = cast(RedrawableWorld, world)

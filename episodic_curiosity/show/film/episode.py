@@ -14,9 +14,8 @@ from torch import Tensor, zeros_like
 from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.bonus.oracle import VisitedCells
-from episodic_curiosity.worlds.base import Step, World
+from episodic_curiosity.worlds.base import Picture, Step, World
 
-Picture = NDArray[np.uint8]  # (h, w, 3)
 Points = NDArray[np.float32]  # (places, 2)
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from episodic_curiosity.show.film import trail as way
-from episodic_curiosity.show.film.episode import Episode, Picture
+from episodic_curiosity.show.film.episode import Episode
 from episodic_curiosity.show.film.trail import Colour, Way
+from episodic_curiosity.worlds.base import Picture
 
 PAPER, INK, PALE = (255, 255, 255), (26, 26, 26), (118, 118, 118)
 CURVE, ZERO = (42, 120, 214), (200, 200, 200)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from episodic_curiosity.show.film.episode import Episode, Picture, Points
+from episodic_curiosity.show.film.episode import Episode, Points
+from episodic_curiosity.worlds.base import Picture
 
 Colour = tuple[int, int, int]
 

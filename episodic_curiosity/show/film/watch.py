@@ -18,7 +18,7 @@ from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import Play
 from episodic_curiosity.runs.record import read_config
 from episodic_curiosity.runs.train import make_agent
-from episodic_curiosity.show.film.cameras import Scenery, Setting, open_scenery
+from episodic_curiosity.show.film.cameras import Scenery, WorldArguments, open_scenery
 from episodic_curiosity.show.film.config import FilmConfig
 from episodic_curiosity.show.film.episode import Filmed
 from episodic_curiosity.show.film.film import check_film, write_film
@@ -75,7 +75,9 @@ def watch_untrained(task: str, out: Path, config: FilmConfig) -> Film:
 def _opened(run: Run, config: FilmConfig) -> contextlib.closing[Scenery]:
     options = run.world.options(config.split)
     options.pop("stagger", None)  # whole episodes are wanted of any split
-    setting = Setting(run.task, config.split, config.seed, find_device(run.device), options)
+    setting = WorldArguments(
+        run.task, config.split, config.seed, find_device(run.device), options
+    )
     return contextlib.closing(open_scenery(setting, config.height))
 
 

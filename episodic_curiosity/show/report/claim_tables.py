@@ -75,7 +75,7 @@ def _measured(claim: Claim, grids: Sequence[Grid]) -> list[Entry]:
             )
             seeds = f"{ours} and {theirs} seeds"
             text = ratio if isinstance(ratio, str) else formatting.estimate(ratio)
-            found.append(Entry(text, [task, str(grid.setting), seeds], kind="words"))
+            found.append(Entry(text, [task, str(grid.regime), seeds], kind="words"))
     return found
 
 

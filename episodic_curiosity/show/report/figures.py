@@ -64,7 +64,7 @@ def _lines(grid: Grid, task: str) -> list[Line]:
 
 def _curves(grid: Grid, task: str, lines: list[Line]) -> str:
     label = "steps, the R-network's included" if any(line.before for line in lines) else "steps"
-    steps = Axis(label, shows=(0, grid.setting.steps))
+    steps = Axis(label, shows=(0, grid.regime.steps))
     unit = Axis(formatting.UNITS[grid.experiment.metric(task)], shows=(0,))
     note = f"{unit.label} while training; {_extent(grid, task)}"
     return line_chart(short_name(task), steps, unit, lines, note)
@@ -75,7 +75,7 @@ def _measured(grid: Grid, task: str) -> list[Place]:
 
 
 def _extent(grid: Grid, task: str) -> str:
-    return f"{grid.setting}, {formatting.seeds(_measured(grid, task))}"
+    return f"{grid.regime}, {formatting.seeds(_measured(grid, task))}"
 
 
 def _estimate(short: Summary | None) -> Estimate | None:

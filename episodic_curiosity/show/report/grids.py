@@ -24,7 +24,7 @@ from episodic_curiosity.support.statistics import (
 ORACLE = "ppo+oracle"
 
 
-class Setting(NamedTuple):
+class Regime(NamedTuple):
     """What everything in a grid was trained with."""
 
     preset: str
@@ -87,13 +87,13 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """An experiment in one world with one setting."""
+    """An experiment in one world with one regime."""
 
     experiment: Experiment
     world: str
-    setting: Setting
+    regime: Regime
     places: tuple[Place, ...]  # row by row
-    oracles: tuple[Place, ...]  # the Grid Oracle's with the same setting; none: no such thing
+    oracles: tuple[Place, ...]  # the Grid Oracle's with the same regime; none: no such thing
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -126,23 +126,23 @@ class Layout(NamedTuple):
 def lay_out(folder: Path) -> Layout:
     """Sorts a folder's results into grids; what may stand in none is left out and named."""
     counted = count_results(folder)
-    settings = sorted({Setting(key.preset, key.steps) for key in counted.results}, reverse=True)
+    regimes = sorted({Regime(key.preset, key.steps) for key in counted.results}, reverse=True)
     grids = []
     for experiment in EXPERIMENTS.values():
         found = [
             grid
             for world in experiment.worlds
-            for setting in settings
-            if (grid := _grid(experiment, world, setting, counted)).is_begun
+            for regime in regimes
+            if (grid := _grid(experiment, world, regime, counted)).is_begun
         ]
-        as_published = Setting("paper", experiment.steps)
+        as_published = Regime("paper", experiment.steps)
         grids += found or [_grid(experiment, experiment.worlds[0], as_published, counted)]
     return Layout(grids, _others(counted), counted.problems)
 
 
-def _grid(experiment: Experiment, world: str, setting: Setting, counted: Counted) -> Grid:
+def _grid(experiment: Experiment, world: str, regime: Regime, counted: Counted) -> Grid:
     def place(source: Experiment, row: Row, task: str) -> Place:
-        key = source.key(row, task, *setting, seed=0)
+        key = source.key(row, task, *regime, seed=0)
         return Place(
             row=row,
             task=task,
@@ -157,7 +157,7 @@ def _grid(experiment: Experiment, world: str, setting: Setting, counted: Counted
     return Grid(
         experiment=experiment,
         world=world,
-        setting=setting,
+        regime=regime,
         places=tuple(place(experiment, row, task) for row in experiment.rows for task in tasks),
         oracles=tuple(
             place(source, row, task)

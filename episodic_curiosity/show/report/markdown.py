@@ -49,7 +49,7 @@ def markdown_table(table: Table) -> str:
 def _grid(grid: Grid, folder: Path) -> str:
     experiment = grid.experiment
     parts = [
-        f"## {experiment.title}: {grid.world}, {grid.setting}",
+        f"## {experiment.title}: {grid.world}, {grid.regime}",
         f"In the paper: {experiment.source}. {formatting.coverage(grid)} cells measured, "
         f"{formatting.seeds(grid.measured)} each."
         + (f" Note: {experiment.note}." if experiment.note else ""),

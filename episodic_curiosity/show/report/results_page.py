@@ -9,7 +9,7 @@ from episodic_curiosity.experiments.results import Problem
 from episodic_curiosity.show.report import claim_tables as promises
 from episodic_curiosity.show.report import formatting, page
 from episodic_curiosity.show.report.figures import bar_charts, curve_charts
-from episodic_curiosity.show.report.grids import Grid, Layout, Place, Setting
+from episodic_curiosity.show.report.grids import Grid, Layout, Place, Regime
 from episodic_curiosity.show.report.page import Entry
 from episodic_curiosity.show.report.tables import (
     Table,
@@ -77,7 +77,7 @@ def _tiles(layout: Layout) -> list[str]:
     runs = {result.key for place in places for result in place.results}
     begun = {grid.experiment.name for grid in grids if grid.is_begun}
     experiments = {grid.experiment.name for grid in grids}
-    settings = {str(Setting(key.preset, key.steps)) for key in runs}
+    settings = {str(Regime(key.preset, key.steps)) for key in runs}
     steps = sum(key.steps for key in runs)
     return [
         page.number(f"{len(runs):,}", "Runs", f"{steps:,} steps in all"),
@@ -108,7 +108,7 @@ def _contents(grids: Iterable[Grid]) -> Table:
 
 
 def _extent(grid: Grid) -> tuple[str, str, Entry]:
-    preset, steps = grid.setting
+    preset, steps = grid.regime
     return preset, f"{steps:,}", Entry(formatting.seeds(grid.measured), kind="words")
 
 
@@ -136,7 +136,7 @@ def _unmeasured(grid: Grid, folder: Path) -> str:
 
 
 def _measured(grid: Grid, folder: Path) -> str:
-    where = f"{grid.world}, {grid.setting}"
+    where = f"{grid.world}, {grid.regime}"
     parts = [page.table(*beside_table(grid))]
     over_all = overall_table(grid)
     if over_all.rows:
@@ -162,7 +162,7 @@ def _commands(grid: Grid, folder: Path) -> list[str]:
         ]
     for place in grid.measured:
         name = f"{short_name(place.task)}, {place.row.name}"
-        parts += _command(f"{name}: {grid.setting}", place)
+        parts += _command(f"{name}: {grid.regime}", place)
     return parts
 
 
@@ -172,7 +172,7 @@ def _other(table: str, places: Sequence[Place]) -> str:
         part
         for place in {place.key: place for place in places}.values()
         for part in _command(
-            f"{place.task}, {place.row.name}: {Setting(place.key.preset, place.key.steps)}",
+            f"{place.task}, {place.row.name}: {Regime(place.key.preset, place.key.steps)}",
             place,
         )
     ]
@@ -193,7 +193,7 @@ def _command(name: str, place: Place) -> list[str]:
 
 def table_command(grid: Grid, folder: Path, num_seeds: int) -> str:
     """What measures the places of a grid that are still missing."""
-    preset, steps = grid.setting
+    preset, steps = grid.regime
     return (
         f"curiosity table {grid.experiment.name} --world {grid.world} --preset {preset} "
         f"--steps {steps} --seeds {num_seeds} --out {shlex.quote(str(folder))}"

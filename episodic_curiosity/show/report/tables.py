@@ -28,7 +28,7 @@ class Table(NamedTuple):
 
 def beside_table(grid: Grid) -> Table:
     """As the paper lays it out: a method in each row, a task in each column."""
-    corner = str(grid.setting) if grid.measured else "not measured"
+    corner = str(grid.regime) if grid.measured else "not measured"
     head = [corner, *(short_name(task) for task in grid.tasks)]
     rows = [
         [
@@ -44,7 +44,7 @@ def overall_table(grid: Grid) -> Table:
     """Every row over all tasks; without rows where nothing can be compared."""
     lines = [line for line in overall(grid) if line.score or line.improvement]
     base, num_tasks = baseline(grid), len(grid.tasks)
-    head = [str(grid.setting), f"P(better than {base.name})", "tasks compared"]
+    head = [str(grid.regime), f"P(better than {base.name})", "tasks compared"]
     if scored := any(line.score for line in lines):
         head += ["IQM, normalised", "95 % interval", "tasks with a score"]
     colours = {row.name: number for number, row in enumerate(grid.experiment.rows, 1)}

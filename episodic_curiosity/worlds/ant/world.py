@@ -30,7 +30,8 @@ from episodic_curiosity.worlds.ant.view import HeadCamera
 from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
 
 if TYPE_CHECKING:
-    from episodic_curiosity.worlds.ant.opengl import OpenGLCamera, Picture
+    from episodic_curiosity.worlds.ant.opengl import OpenGLCamera
+    from episodic_curiosity.worlds.base import Picture
 
 # A snapshot is x, y, the features (of which the first five are the torso's height and turn) and
 # the floor's seed, four bytes each.

@@ -22,7 +22,7 @@ from episodic_curiosity.support.checks import (
     usable_device,
 )
 from episodic_curiosity.support.machine import num_cores
-from episodic_curiosity.worlds.base import SPLITS, Split, WorldSpec
+from episodic_curiosity.worlds.base import SPLITS, Picture, Split, WorldSpec
 from episodic_curiosity.worlds.dmlab.area import AreaResize
 from episodic_curiosity.worlds.dmlab.build import check_installed, examine_build
 from episodic_curiosity.worlds.dmlab.engine import observed_fields
@@ -34,7 +34,7 @@ from episodic_curiosity.worlds.dmlab.levels import (
     find_level,
 )
 from episodic_curiosity.worlds.lab.elements import TEXT_MAZE
-from episodic_curiosity.worlds.lab.overhead import FloorPlan, Picture, draw_overhead
+from episodic_curiosity.worlds.lab.overhead import FloorPlan, draw_overhead
 from episodic_curiosity.worlds.lab.tasks import ORACLE_CELL, find_actions
 from episodic_curiosity.worlds.lab.text import from_text
 from episodic_curiosity.worlds.processes.worker import End

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from episodic_curiosity.worlds.base import Picture
 from episodic_curiosity.worlds.lab.elements import (
     COLOURS,
     CellKind,
@@ -18,7 +19,6 @@ from episodic_curiosity.worlds.lab.elements import (
     Theme,
 )
 
-Picture = NDArray[np.uint8]
 Points = NDArray[np.float32]
 
 CELL_COLOURS: tuple[Colour, ...] = (

@@ -9,7 +9,7 @@ import torch
 
 from episodic_curiosity.worlds.maze.render import render_torch, walk_torch
 from episodic_curiosity.worlds.maze.render.level_map import make_level_map
-from episodic_curiosity.worlds.maze.render.render_compiled import compiled_parts
+from episodic_curiosity.worlds.maze.render.render_compiled import compiled_passes
 from episodic_curiosity.worlds.maze.render.textures import textures
 from episodic_curiosity.worlds.maze.rules.advance import compile_advance, keep
 from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
@@ -53,15 +53,15 @@ def compile_pictures(
     theme, stage = rules.task.theme, rules.levels.stage
     level_map = make_level_map(theme, stage)
     shape = (*level_map.code.shape[1:], *size)
-    parts = compiled_parts(theme, level_map.has_slabs, shape, backend, num_frames=num_envs)
-    parts = parts._replace(
+    passes = compiled_passes(theme, level_map.has_slabs, shape, backend, num_frames=num_envs)
+    passes = passes._replace(
         begin=render_torch.begin,
         walk_on=walk_torch.walk_on,
         find_columns=render_torch.find_columns,
     )
     camera = walk_torch.make_camera(*size, torch.device(device))
     pictures = textures().to(torch.device(device))
-    render_torch.render(theme, level_map, pictures, camera, scene_of(state), parts=parts)
+    render_torch.render(theme, level_map, pictures, camera, scene_of(state), passes=passes)
 
 
 WORK: dict[str, Callable[..., None]] = {"rules": compile_rules, "pictures": compile_pictures}

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from episodic_curiosity.worlds.base import Picture
 from episodic_curiosity.worlds.lab.elements import DoorStyle, Theme
-from episodic_curiosity.worlds.lab.overhead import FloorPlan, Picture, draw_overhead
+from episodic_curiosity.worlds.lab.overhead import FloorPlan, draw_overhead
 from episodic_curiosity.worlds.maze.render.scene import Scene, Stage
 
 

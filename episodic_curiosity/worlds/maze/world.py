@@ -19,9 +19,8 @@ from episodic_curiosity.support.checks import (
     usable_device,
 )
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
-from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
+from episodic_curiosity.worlds.base import SPLITS, Picture, Split, Step, WorldSpec
 from episodic_curiosity.worlds.lab.elements import CellKind
-from episodic_curiosity.worlds.lab.overhead import Picture
 from episodic_curiosity.worlds.lab.tasks import ORACLE_CELL
 from episodic_curiosity.worlds.maze.ahead import Ahead, begin_ahead
 from episodic_curiosity.worlds.maze.overhead import overhead_of
@@ -35,7 +34,7 @@ from episodic_curiosity.worlds.maze.rules.advance import (
     make_advance,
 )
 from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
-from episodic_curiosity.worlds.maze.rules.rules import Outcome, Purpose, Rules
+from episodic_curiosity.worlds.maze.rules.rules import Purpose, Rules, TaskSignals
 from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, scene_of
 from episodic_curiosity.worlds.maze.tasks import change_task, find_task
 
@@ -171,7 +170,7 @@ class MazeWorld:
         self._check_begun()
         nothing = torch.zeros_like(self._state.yaw)
         no = nothing.bool()
-        return self._emit(Outcome(nothing, no, no.clone()), no.clone())
+        return self._emit(TaskSignals(nothing, no, no.clone()), no.clone())
 
     def place(self, position: Tensor, yaw: Tensor) -> Step:
         """Puts bodies at (N, 2) or (N, 3) positions, at rest, looking along (N,) degrees."""
@@ -316,7 +315,7 @@ class MazeWorld:
         self._out_of_range |= is_bad
         return scene
 
-    def _emit(self, outcome: Outcome, first: Tensor) -> Step:
+    def _emit(self, outcome: TaskSignals, first: Tensor) -> Step:
         observation, view = self._frames(self.scene())
         return Step(
             observation=observation,

@@ -10,7 +10,7 @@ import torch
 
 from episodic_curiosity.runs.train import train
 from episodic_curiosity.show.film import cameras
-from episodic_curiosity.show.film.cameras import Setting, open_scenery
+from episodic_curiosity.show.film.cameras import WorldArguments, open_scenery
 from episodic_curiosity.show.film.config import FilmConfig
 from episodic_curiosity.show.film.watch import watch_run, watch_untrained
 from episodic_curiosity.worlds.registry import make_world
@@ -42,7 +42,9 @@ def test_an_ant_from_behind_where_there_is_opengl(tmp_path, monkeypatch, capsys)
     shot = film.story.episodes[0].shots[1]
     assert [picture.shape for picture in shot.pictures] == [(96, 128, 3)] * 2
     monkeypatch.setenv("MUJOCO_GL", "missing")
-    setting = Setting("ant/no-reward", "test", 0, torch.device("cpu"), {"view_size": None})
+    setting = WorldArguments(
+        "ant/no-reward", "test", 0, torch.device("cpu"), {"view_size": None}
+    )
     assert list(open_scenery(setting, 96).cameras) == ["first person"]
     assert "the ant is not shown from behind: OpenGL by missing" in capsys.readouterr().err
 

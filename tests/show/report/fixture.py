@@ -84,7 +84,7 @@ def grid_of(layout: Layout, table: str, steps: int = STEPS) -> Grid:
     (grid,) = (
         grid
         for grid in layout.grids
-        if grid.experiment.name == table and grid.setting.steps == steps
+        if grid.experiment.name == table and grid.regime.steps == steps
     )
     return grid
 

@@ -10,7 +10,7 @@ from episodic_curiosity.cli.main import main
 from episodic_curiosity.experiments.tables import EXPERIMENTS
 from episodic_curiosity.show.report.comparing import baseline, improvement, normalised, overall
 from episodic_curiosity.show.report.curves import mean_curve, thinned
-from episodic_curiosity.show.report.grids import Setting, lay_out
+from episodic_curiosity.show.report.grids import Regime, lay_out
 from episodic_curiosity.show.report.markdown import markdown_table, results_markdown
 from episodic_curiosity.show.report.page import Entry
 from episodic_curiosity.show.report.results_page import results_page
@@ -39,9 +39,9 @@ def test_every_experiment_is_there_and_none_mixes_steps(layout):
         EXPERIMENTS
     )
     table1 = [grid for grid in layout.grids if grid.experiment.name == "table1"]
-    assert [grid.setting for grid in table1] == [
-        Setting("gpu", STEPS),
-        Setting("gpu", 1_000_000),
+    assert [grid.regime for grid in table1] == [
+        Regime("gpu", STEPS),
+        Regime("gpu", 1_000_000),
     ]
     long, short = (place(grid, "ppo", "maze/no-reward") for grid in table1)
     assert long.values == [260.0, 190.0, 200.0, 180.0, 210.0]
@@ -53,11 +53,14 @@ def test_presets_are_kept_apart(tmp_path):
     write(tmp_path, "table1", "ppo", "sparse", 10.0)
     write(tmp_path, "table1", "ppo", "sparse", 20.0, preset="cpu")
     values = {
-        grid.setting: place(grid, "ppo", "maze/sparse").values
+        grid.regime: place(grid, "ppo", "maze/sparse").values
         for grid in lay_out(tmp_path).grids
         if grid.measured and grid.experiment.name == "table1"
     }
-    assert values == {Setting("gpu", STEPS): [10.0], Setting("cpu", STEPS): [20.0]}
+    assert values == {
+        Regime("gpu", STEPS): [10.0],
+        Regime("cpu", STEPS): [20.0],
+    }
 
 
 def test_a_place_by_hand(layout):

@@ -22,7 +22,7 @@ NUM_ITEMS = 6  # M: the lolly, then up to 5 keys
 SLOTS_PER_ROOM = 2  # the lower left and the lower right cell
 NUM_SPAWNS = 4
 
-Place = tuple[int, int]  # a room's row and column, south first
+Room = tuple[int, int]  # a room's row and column, south first
 T = TypeVar("T")
 
 
@@ -107,20 +107,20 @@ class Puzzle:
 
     layout: PuzzleLayout
     dice: Dice
-    start: Place = (0, 0)
-    kinds: dict[Place, Kind] = field(default_factory=dict)
-    items: dict[Place, list[Sprite]] = field(default_factory=dict)
-    passages: dict[tuple[Place, Place], int | None] = field(default_factory=dict)  # its colour
+    start: Room = (0, 0)
+    kinds: dict[Room, Kind] = field(default_factory=dict)
+    items: dict[Room, list[Sprite]] = field(default_factory=dict)
+    passages: dict[tuple[Room, Room], int | None] = field(default_factory=dict)  # its colour
 
     def __post_init__(self) -> None:
         self.start = (self.dice.below(self.layout.rows), self.dice.below(self.layout.columns))
         self._open_room(self.start, Kind.PLAIN)
 
-    def _open_room(self, place: Place, kind: Kind) -> None:
+    def _open_room(self, place: Room, kind: Kind) -> None:
         self.kinds[place] = kind
         self.items[place] = []
 
-    def neighbours(self, place: Place) -> list[Place]:
+    def neighbours(self, place: Room) -> list[Room]:
         row, column = place
         around = [(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)]
         return [
@@ -129,7 +129,7 @@ class Puzzle:
             if 0 <= y < self.layout.rows and 0 <= x < self.layout.columns
         ]
 
-    def add_room(self, beside: Sequence[Place], kind: Kind, colour: int | None) -> Place:
+    def add_room(self, beside: Sequence[Room], kind: Kind, colour: int | None) -> Room:
         """A new room next to one of these, at a free place as near the start as can be."""
         free = [
             (3 * abs(place[0] - self.start[0]) + 4 * abs(place[1] - self.start[1]), room, place)
@@ -145,7 +145,7 @@ class Puzzle:
         self.passages[min(room, place), max(room, place)] = colour
         return place
 
-    def put(self, sprite: Sprite, rooms: Sequence[Place]) -> None:
+    def put(self, sprite: Sprite, rooms: Sequence[Room]) -> None:
         """Lays an item into one of these rooms that has a slot left."""
         with_space = [room for room in rooms if len(self.items[room]) < SLOTS_PER_ROOM]
         if not with_space:
@@ -153,10 +153,10 @@ class Puzzle:
         self.items[self.dice.pick(with_space)].append(sprite)
 
     @property
-    def plain(self) -> list[Place]:
+    def plain(self) -> list[Room]:
         return [place for place, kind in self.kinds.items() if kind is Kind.PLAIN]
 
-    def unlinked(self) -> list[tuple[Place, Place]]:
+    def unlinked(self) -> list[tuple[Room, Room]]:
         """Rooms side by side with no passage between them."""
         return [
             (room, other)
@@ -252,7 +252,7 @@ def draw_puzzles(layout: PuzzleLayout, keys: NDArray[np.uint32]) -> Puzzles:
         south = min(row for row, _ in puzzle.kinds)
         west = min(column for _, column in puzzle.kinds)
 
-        def corner(place: Place, south: int = south, west: int = west) -> tuple[int, int]:
+        def corner(place: Room, south: int = south, west: int = west) -> tuple[int, int]:
             return 2 + 3 * (place[0] - south), 2 + 4 * (place[1] - west)
 
         num_keys = 0

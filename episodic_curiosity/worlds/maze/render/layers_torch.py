@@ -15,8 +15,8 @@ from episodic_curiosity.worlds.maze.render.level_map import LevelMap
 from episodic_curiosity.worlds.maze.render.scene import Scene
 from episodic_curiosity.worlds.maze.render.textures import Textures
 from episodic_curiosity.worlds.maze.render.walk_torch import (
-    Camera,
     Rays,
+    TorchCamera,
     Walls,
     choose_mip,
     inverse,
@@ -87,7 +87,7 @@ def gather_quads(level_map: LevelMap, pictures: Textures, scene: Scene, rays: Ra
     return Quads(*(torch.cat(pair, 1) for pair in zip(billboards, fences, strict=True)))
 
 
-def find_layers(camera: Camera, rays: Rays, walls: Walls, quads: Quads) -> list[Layer]:
+def find_layers(camera: TorchCamera, rays: Rays, walls: Walls, quads: Quads) -> list[Layer]:
     """The nearest quads in front of the wall, nearest first."""
     every = Quads(*(field[:, :, None] for field in quads))  # (N, Q, 1)
     depth, aside = meet_quad(rays._replace(dx=rays.dx[:, None], dy=rays.dy[:, None]), every)

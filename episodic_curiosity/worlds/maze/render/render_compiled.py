@@ -15,10 +15,10 @@ from episodic_curiosity.support.compiling import compile_varying, compiled_size
 from episodic_curiosity.worlds.lab.elements import Theme
 from episodic_curiosity.worlds.maze.render import render_torch, walk_torch
 from episodic_curiosity.worlds.maze.render.level_map import LevelMap
-from episodic_curiosity.worlds.maze.render.render_torch import Columns, Parts
+from episodic_curiosity.worlds.maze.render.render_torch import Columns, Passes
 from episodic_curiosity.worlds.maze.render.scene import Scene
 from episodic_curiosity.worlds.maze.render.textures import Textures
-from episodic_curiosity.worlds.maze.render.walk_torch import Camera, Rays, Walk
+from episodic_curiosity.worlds.maze.render.walk_torch import Rays, TorchCamera, Walk
 
 MOST_PIECES = 16
 MOST_PIECES_OF_A_STEP = 4  # every step would pay for more
@@ -32,7 +32,7 @@ class CompiledRenderer:
         theme: Theme,
         level_map: LevelMap,
         pictures: Textures,
-        camera: Camera,
+        camera: TorchCamera,
         size: tuple[int, int],
         *,
         num_frames: int,
@@ -66,10 +66,10 @@ class CompiledRenderer:
         return frames
 
     def _draw_at_once(self, scene: Scene) -> Tensor:
-        parts = compiled_parts(*self._what, num_frames=len(scene.level))
+        passes = compiled_passes(*self._what, num_frames=len(scene.level))
         if self._before_fill is not None:
-            parts = parts._replace(fill=_after(self._before_fill, parts.fill))
-        return render_torch.render(*self._inputs, scene, parts=parts)
+            passes = passes._replace(fill=_after(self._before_fill, passes.fill))
+        return render_torch.render(*self._inputs, scene, passes=passes)
 
 
 def _after(wait: Callable[[], None], part: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -81,21 +81,21 @@ def _after(wait: Callable[[], None], part: Callable[..., Tensor]) -> Callable[..
 
 
 @cache
-def compiled_parts(
+def compiled_passes(
     theme: Theme,  # noqa: ARG001 - each its own
     has_slabs: bool,
     shape: tuple[int, ...],  # noqa: ARG001 - and this, of the map and the picture
     backend: str = "inductor",
     *,
     num_frames: int,  # noqa: ARG001 - and this: torch compiles no function too often
-) -> Parts:
-    """The parts of a picture, compiled at their first calls."""
+) -> Passes:
+    """The passes of a picture, compiled at their first calls."""
 
     def compiled(part: Callable[..., Any]) -> Callable[..., Any]:
-        fixed = (Theme, Textures, Camera, Scene, Rays, Walk, Columns)  # all but the levels
+        fixed = (Theme, Textures, TorchCamera, Scene, Rays, Walk, Columns)  # all but the levels
         return compile_varying(part, backend=backend, fixed=fixed)
 
-    return Parts(
+    return Passes(
         begin=compiled(render_torch.begin),
         walk_on=compiled(walk_torch.walk_on),
         find_columns=compiled(render_torch.find_columns),

@@ -28,8 +28,8 @@ from episodic_curiosity.worlds.maze.render.shine_torch import (
 from episodic_curiosity.worlds.maze.render.textures import Textures
 from episodic_curiosity.worlds.maze.render.walk_torch import (
     STRIP_BITS,
-    Camera,
     Rays,
+    TorchCamera,
     Walk,
     Walls,
     begin_walk,
@@ -66,7 +66,7 @@ def name_columns(columns: Columns) -> Columns:
     return Columns(Rays(*rays), sky, Walls(*walls), named, Mark(*mark), Flashes(*flashes))
 
 
-class Parts(NamedTuple):
+class Passes(NamedTuple):
     """The functions that a picture is made with, one after the other."""
 
     begin: Callable[..., tuple[Rays, Walk]]
@@ -80,22 +80,26 @@ def render(
     theme: Theme,
     level_map: LevelMap,
     pictures: Textures,
-    camera: Camera,
+    camera: TorchCamera,
     scene: Scene,
     *,
-    parts: Parts | None = None,
+    passes: Passes | None = None,
 ) -> Tensor:
     """(N, 3, h, w) uint8; `parts` are the functions below, where they have been compiled."""
-    parts = parts or Parts(begin, walk_on, find_columns, fill, paces=num_paces(level_map) or 1)
-    rays, walk = parts.begin(theme, level_map, camera, scene)
+    passes = passes or Passes(
+        begin, walk_on, find_columns, fill, paces=num_paces(level_map) or 1
+    )
+    rays, walk = passes.begin(theme, level_map, camera, scene)
     rays = Rays(*rays)
-    for _ in range(0, num_paces(level_map), parts.paces):
-        walk = parts.walk_on(theme, level_map, scene, rays, Walk(*walk), parts.paces)
-    columns = parts.find_columns(theme, level_map, pictures, camera, scene, rays, Walk(*walk))
-    return parts.fill(theme, level_map, pictures, camera, scene, name_columns(columns))
+    for _ in range(0, num_paces(level_map), passes.paces):
+        walk = passes.walk_on(theme, level_map, scene, rays, Walk(*walk), passes.paces)
+    columns = passes.find_columns(theme, level_map, pictures, camera, scene, rays, Walk(*walk))
+    return passes.fill(theme, level_map, pictures, camera, scene, name_columns(columns))
 
 
-def begin(theme: Theme, level_map: LevelMap, camera: Camera, scene: Scene) -> tuple[Rays, Walk]:
+def begin(
+    theme: Theme, level_map: LevelMap, camera: TorchCamera, scene: Scene
+) -> tuple[Rays, Walk]:
     rays = cast_rays(theme, level_map, camera, scene)
     return rays, begin_walk(theme, level_map, rays)
 
@@ -104,7 +108,7 @@ def find_columns(
     theme: Theme,
     level_map: LevelMap,
     pictures: Textures,
-    camera: Camera,
+    camera: TorchCamera,
     scene: Scene,
     rays: Rays,
     walk: Walk,
@@ -127,7 +131,7 @@ def fill(
     theme: Theme,
     level_map: LevelMap,
     pictures: Textures,
-    camera: Camera,
+    camera: TorchCamera,
     scene: Scene,
     columns: Columns,
 ) -> Tensor:
@@ -141,7 +145,7 @@ def shade(
     theme: Theme,
     level_map: LevelMap,
     pictures: Textures,
-    camera: Camera,
+    camera: TorchCamera,
     scene: Scene,
     columns: Columns,
 ) -> Tensor:

@@ -12,8 +12,8 @@ from torch import Tensor
 from episodic_curiosity.worlds.maze.render import effects, textures
 from episodic_curiosity.worlds.maze.render.scene import Scene
 from episodic_curiosity.worlds.maze.render.walk_torch import (
-    Camera,
     Rays,
+    TorchCamera,
     Walls,
     choose_mip,
     to_strip,
@@ -46,7 +46,7 @@ def find_flashes(scene: Scene) -> Flashes:
     return Flashes(x, y, scale, radius * radius * scale, 1 - age * (1 / effects.FLASH_LIFE))
 
 
-def find_marks(camera: Camera, scene: Scene, rays: Rays, walls: Walls) -> Mark:
+def find_marks(camera: TorchCamera, scene: Scene, rays: Rays, walls: Walls) -> Mark:
     if scene.mark_age.shape[1] == 0:
         return Mark(torch.zeros_like(walls.strip), torch.zeros_like(walls.depth))
     # All marks at once, (N, F, w); one by one they would take a compiler a third of its time.
@@ -78,7 +78,7 @@ def add_flashes(flashes: Flashes, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     return light
 
 
-def spawn_ring(camera: Camera, scene: Scene) -> tuple[Tensor, Tensor]:
+def spawn_ring(camera: TorchCamera, scene: Scene) -> tuple[Tensor, Tensor]:
     """How bright the ring around a newly spawned player is above and below the horizon."""
     age = scene.spawn_age[:, None, None]
     steep = camera.up * camera.upright  # (h, w)

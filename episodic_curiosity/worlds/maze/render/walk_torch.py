@@ -20,8 +20,8 @@ from episodic_curiosity.worlds.maze.render.scene import Scene
 STRIP_BITS, STRIP_MASK = 24, (1 << 24) - 1
 
 
-class Camera(NamedTuple):
-    """camera.Camera as tensors: columns are (w,), rows (h, 1)."""
+class TorchCamera(NamedTuple):
+    """camera.TorchCamera as tensors: columns are (w,), rows (h, 1)."""
 
     across: Tensor
     upright: Tensor
@@ -85,15 +85,15 @@ class Walls(NamedTuple):
     facing: Tensor  # int32, Side
 
 
-def make_camera(height: int, width: int, device: torch.device | str) -> Camera:
+def make_camera(height: int, width: int, device: torch.device | str) -> TorchCamera:
     tables = (torch.from_numpy(table).to(device) for table in lens.make_camera(height, width))
     across, upright, bearing, *rows, mip_depth = tables
     up, floor_depth, mip = (row[:, None] for row in rows)
     floor_strip = to_strip(0, mip, torch.zeros_like(mip))
-    return Camera(across, upright, bearing, up, floor_depth, floor_strip, mip_depth)
+    return TorchCamera(across, upright, bearing, up, floor_depth, floor_strip, mip_depth)
 
 
-def cast_rays(theme: Theme, level_map: LevelMap, camera: Camera, scene: Scene) -> Rays:
+def cast_rays(theme: Theme, level_map: LevelMap, camera: TorchCamera, scene: Scene) -> Rays:
     _, height, width = level_map.code.shape
     yaw = scene.yaw[:, None] * (math.pi / 180)
     cos, sin = yaw.cos(), yaw.sin()
@@ -201,7 +201,7 @@ def _meet_slab(
 
 
 def dress(
-    theme: Theme, level_map: LevelMap, camera: Camera, scene: Scene, rays: Rays, hit: Hit
+    theme: Theme, level_map: LevelMap, camera: TorchCamera, scene: Scene, rays: Rays, hit: Hit
 ) -> Walls:
     """Finds the strip of texture each column shows, left to right as the viewer sees it."""
     _, height, width = level_map.code.shape
@@ -275,7 +275,7 @@ def wrap_texel(units: Tensor) -> Tensor:
     return texel & (textures.TILE_SIZE - 1)
 
 
-def choose_mip(camera: Camera, depth: Tensor, extent: Tensor | float) -> Tensor:
+def choose_mip(camera: TorchCamera, depth: Tensor, extent: Tensor | float) -> Tensor:
     """Which copy of a tile that covers `extent` units suits this depth."""
     scaled = depth * (lens.TILE_UNITS / extent)
     return torch.bucketize(scaled, camera.mip_depth, out_int32=True)

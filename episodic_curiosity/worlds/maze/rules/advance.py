@@ -12,7 +12,7 @@ from torch import Tensor
 
 from episodic_curiosity.support.compiling import compile_varying, compiled_size, mark_varying
 from episodic_curiosity.worlds.maze.render import snapshot
-from episodic_curiosity.worlds.maze.rules.rules import Outcome, Rules
+from episodic_curiosity.worlds.maze.rules.rules import Rules, TaskSignals
 from episodic_curiosity.worlds.maze.rules.state import MazeState, scene_of
 from episodic_curiosity.worlds.maze.tasks import MazeTask
 
@@ -24,13 +24,13 @@ class Final(NamedTuple):
     position: Tensor  # (N, 2) float32
 
 
-Advance = Callable[[MazeState, Tensor], tuple[Outcome, Final | None]]  # by (N,) actions
+Advance = Callable[[MazeState, Tensor], tuple[TaskSignals, Final | None]]  # by (N,) actions
 
 
 def make_advance(rules: Rules) -> Advance:
     """The step of a CPU: `Final` is None where no episode ended."""
 
-    def advance(state: MazeState, actions: Tensor) -> tuple[Outcome, Final | None]:
+    def advance(state: MazeState, actions: Tensor) -> tuple[TaskSignals, Final | None]:
         return _advance(rules, state, actions)
 
     return advance
@@ -47,20 +47,20 @@ def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> A
         if isinstance(tensor, Tensor):
             mark_varying(tensor)  # (L, ...)
 
-    def advance(state: MazeState, actions: Tensor) -> tuple[Outcome, Final]:
+    def advance(state: MazeState, actions: Tensor) -> tuple[TaskSignals, Final]:
         reward, terminated, truncated, packed, position = compiled(rules, state, actions)
-        return Outcome(reward, terminated, truncated), Final(packed, position)
+        return TaskSignals(reward, terminated, truncated), Final(packed, position)
 
     if size == num_envs:
         return advance
 
-    def advance_filled_up(state: MazeState, actions: Tensor) -> tuple[Outcome, Final]:
+    def advance_filled_up(state: MazeState, actions: Tensor) -> tuple[TaskSignals, Final]:
         rows = torch.arange(size, device=actions.device).clamp(max=num_envs - 1)
         filled = MazeState(*(field[rows] for field in state))
         outcome, final = advance(filled, actions[rows])
         keep(state, MazeState(*(field[:num_envs] for field in filled)))
         return (
-            Outcome(*(field[:num_envs] for field in outcome)),
+            TaskSignals(*(field[:num_envs] for field in outcome)),
             Final(*(field[:num_envs] for field in final)),
         )
 
@@ -85,7 +85,9 @@ def keep(state: MazeState, new: MazeState) -> None:
             held.copy_(field)
 
 
-def _advance(rules: Rules, state: MazeState, actions: Tensor) -> tuple[Outcome, Final | None]:
+def _advance(
+    rules: Rules, state: MazeState, actions: Tensor
+) -> tuple[TaskSignals, Final | None]:
     command, fire = rules.commands[:, actions], rules.fires[actions]
     outcome, last, following = rules.turn(state, command, fire)
     final = None

@@ -64,7 +64,7 @@ class Purpose(IntEnum):
     PHASE = 7
 
 
-class Outcome(NamedTuple):
+class TaskSignals(NamedTuple):
     """What a step brought, (N,) each."""
 
     reward: Tensor
@@ -107,7 +107,7 @@ class Rules:
 
     def turn(
         self, state: MazeState, command: Tensor, fire: Tensor
-    ) -> tuple[Outcome, MazeState, MazeState]:
+    ) -> tuple[TaskSignals, MazeState, MazeState]:
         """One step of every row: what it brought, where it led, and where play goes on.
 
         The two states differ where an episode ended, and are one object where none did.
@@ -175,7 +175,7 @@ class Rules:
 
     def play(
         self, state: MazeState, command: Tensor, fire: Tensor
-    ) -> tuple[MazeState, Outcome]:
+    ) -> tuple[MazeState, TaskSignals]:
         """One step of every row; command (3, N) as in body.move, fire (N,) bool."""
         task, ground = self.task, self.levels.ground
         position = state.position.T.contiguous()
@@ -216,7 +216,7 @@ class Rules:
             reward = reward * task.reward_scale
         terminated = state.clock >= state.ends_at
         truncated = (state.clock >= task.episode_steps) & ~terminated
-        return state, Outcome(reward, terminated, truncated)
+        return state, TaskSignals(reward, terminated, truncated)
 
     def _touched(self, path: Tensor, state: MazeState) -> Tensor:
         """Which things a body's path (T, 2, N) came near enough to take: (N, B) bool."""

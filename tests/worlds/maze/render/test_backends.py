@@ -10,7 +10,7 @@ from episodic_curiosity.worlds.maze.render import renderer as render
 from episodic_curiosity.worlds.maze.render.level_map import make_level_map
 from episodic_curiosity.worlds.maze.render.render_compiled import (
     CompiledRenderer,
-    compiled_parts,
+    compiled_passes,
 )
 from episodic_curiosity.worlds.maze.render.renderer import Renderer
 from episodic_curiosity.worlds.maze.render.scene import Scene
@@ -59,12 +59,12 @@ def test_what_a_gpu_compiles_draws_the_same_and_compiles_once(kind: str) -> None
     for num_levels in (12, 15, 13):
         scenes = random_scenes(kind, 3, num_levels=num_levels)
         level_map = make_level_map(scenes.theme, scenes.stage)
-        parts = compiled_parts(
+        passes = compiled_passes(
             scenes.theme, level_map.has_slabs, (8, 9), backend="eager", num_frames=3
         )
         camera = walk_torch.make_camera(8, 9, "cpu")
         drawn = render_torch.render(
-            scenes.theme, level_map, textures(), camera, scenes.scene, parts=parts
+            scenes.theme, level_map, textures(), camera, scenes.scene, passes=passes
         )
         assert torch.equal(drawn, draw_with_torch(scenes, 8, 9))
         seen[num_levels] = counters["stats"]["unique_graphs"]

@@ -9,7 +9,7 @@ from torch import Tensor
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Sprite
 from episodic_curiosity.worlds.maze.levels.pool import LevelPool
 from episodic_curiosity.worlds.maze.rules.levels import make_levels
-from episodic_curiosity.worlds.maze.rules.rules import Outcome, Rules
+from episodic_curiosity.worlds.maze.rules.rules import Rules, TaskSignals
 from episodic_curiosity.worlds.maze.rules.state import blank_state
 from episodic_curiosity.worlds.maze.tasks import COMMANDS, MazeTask
 
@@ -32,7 +32,7 @@ class Game:
         if yaw is not None:
             self.state = self.state._replace(yaw=torch.full_like(self.state.yaw, yaw))
 
-    def play(self, action: str = "idle") -> Outcome:
+    def play(self, action: str = "idle") -> TaskSignals:
         forward, right, turn, fire = COMMANDS[action]
         count = len(self.state.yaw)
         command = torch.tensor([[forward, right, turn]]).expand(count, 3).T.contiguous()

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 
-class Tally:
+class BonusStatistics:
     """Number, sum and sum of squares of what was added, kept on the device."""
 
     def __init__(self, device: torch.device) -> None:
