@@ -1,6 +1,6 @@
 """Presets: how much is played and learnt at once, and with which R-network.
 
-What a task and a method are learnt with is in paper.py; a preset says the rest, so that the
+What a task and a method are learnt with is in settings.py; a preset says the rest, so that the
 same experiment runs as it was published, on one GPU or on a laptop.
 """
 
