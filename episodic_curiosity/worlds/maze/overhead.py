@@ -5,18 +5,19 @@ from typing import Any
 from episodic_curiosity.worlds.base import Picture
 from episodic_curiosity.worlds.lab.elements import DoorStyle, Theme
 from episodic_curiosity.worlds.lab.overhead import FloorPlan, draw_overhead
-from episodic_curiosity.worlds.maze.render.scene import Scene, Stage
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool
+from episodic_curiosity.worlds.maze.render.scene import Scene
 
 
-def overhead_of(theme: Theme, stage: Stage, scene: Scene, row: int, **marks: Any) -> Picture:
+def overhead_of(theme: Theme, pool: LevelPool, scene: Scene, row: int, **marks: Any) -> Picture:
     """The level of one row of a scene, with its things and its agent."""
     level = int(scene.level[row])
     kinds, places = scene.sprite[row].tolist(), scene.sprite_position[row].tolist()
     fenced = theme.door_style == DoorStyle.FENCE
     plan = FloorPlan(
-        stage.cells[level].cpu().numpy(),
-        stage.doors[level].cpu().numpy(),
-        stage.door_colours[level].cpu().numpy() if fenced else None,
+        pool.cells[level],
+        pool.doors[level],
+        pool.door_colours[level] if fenced else None,
         int(scene.open_doors[row]),
     )
     items = [(kind, *place) for kind, place in zip(kinds, places, strict=True) if kind]

@@ -93,10 +93,10 @@ class MazeWorld:
                 num_levels=num_levels,
                 device=self._device,
             )
-        pool = find_pool(
+        self._pool = find_pool(
             self._task, layout=layout, num_levels=num_levels, level_seed=level_seed, split=split
         )
-        self._levels = make_levels(self._task, pool, self._device)
+        self._levels = make_levels(self._task, self._pool, self._device)
         self._rules = Rules(self._task, self._levels, always=not on_cpu)
         self._advance: Advance = (
             make_advance(self._rules) if on_cpu else compile_advance(self._rules, num_envs)
@@ -206,7 +206,7 @@ class MazeWorld:
 
     def overhead(self, env: int = 0, **marks: Any) -> Picture:
         """One environment's level from above, (H, W, 3) bytes; marks as in draw_overhead."""
-        return overhead_of(self._task.theme, self._levels.stage, self.scene(), env, **marks)
+        return overhead_of(self._task.theme, self._pool, self.scene(), env, **marks)
 
     def snapshot(self) -> Tensor:
         """The present views as (N, at most 256) bytes, for `redraw`."""
@@ -269,7 +269,7 @@ class MazeWorld:
     ) -> Renderer:
         return Renderer(
             self._task.theme,
-            self._levels.stage,
+            self._pool,
             *size,
             self._device,
             num_frames=num_frames,
@@ -278,12 +278,12 @@ class MazeWorld:
 
     def _on_floor(self, position: Tensor) -> Tensor:
         """Which of (N, 2) positions are on some floor of their row's level: (N,) bool."""
-        ground, cells = self._levels.ground, self._levels.stage.cells
+        ground = self._levels.ground
+        height, width = self._pool.cells.shape[1:]
         column, row = ((position.T - ground.origin) / ground.cell).floor().long().unbind()
-        height, width = cells.shape[1:]
-        inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+        inside: Tensor = (column >= 0) & (column < width) & (row >= 0) & (row < height)
         row, column = row.clamp(0, height - 1), column.clamp(0, width - 1)
-        kind = cells[self._state.level, row, column]
+        kind = self._levels.cells[self._state.level, row * width + column]
         return inside & (kind != CellKind.WALL) & (kind != CellKind.VOID)
 
     def _checked(self, actions: Tensor) -> Tensor:

@@ -62,7 +62,8 @@ def test_pictures_of_a_few_levels_are_compiled_as_those_of_many(task):
         ahead_work.compile_pictures(task, {}, 6, 8, "cpu", size, backend=few)
     world = MazeWorld(task, num_envs=6, seed=3, num_levels=50)
     world.reset()
-    theme, level_map = world._task.theme, make_level_map(world._task.theme, world._levels.stage)
+    theme = world._task.theme
+    level_map = make_level_map(theme, world._pool, "cpu")
     shape = (*level_map.code.shape[1:], *size)
     passes = compiled_passes(theme, level_map.has_slabs, shape, many, num_frames=6)
     camera = walk_torch.make_camera(*size, torch.device("cpu"))

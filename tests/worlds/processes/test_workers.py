@@ -257,8 +257,8 @@ def test_an_interrupted_step_closes_it(make, monkeypatch):
 PARENT = """
     import json, sys, time
     from pathlib import Path
-    from episodic_curiosity.worlds.workers import Workers
-    from tests.worlds.counting_engine import FIELDS, HANG
+    from episodic_curiosity.worlds.processes.workers import Workers
+    from tests.worlds.processes.counting_engine import FIELDS, HANG
 
     engine = (Path("tests/worlds/processes/counting_engine.py"), "CountingEngine")
     workers = Workers(

@@ -301,7 +301,7 @@ class TestFaults:
 
 PARENT = """
     import json, torch
-    from episodic_curiosity.worlds import make_world
+    from episodic_curiosity.worlds.registry import make_world
 
     world = make_world("vizdoom/dense", num_envs=3, seed=0, num_workers=2)
     world.reset()

@@ -5,10 +5,8 @@ Arrays are stored south first, [y, x]; a cell index is y * W + x.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from episodic_curiosity.worlds.base import SPLITS, Split
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Theme
@@ -30,6 +28,7 @@ from episodic_curiosity.worlds.maze.levels.paths import (
     path_lengths,
 )
 from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout, draw_puzzles
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool, plain_levels
 
 NUM_STARTS = 16  # R, where there are doors
 CHUNK = 512  # levels made at a time, so that arrays stay in the cache
@@ -46,32 +45,6 @@ ROOM_THEME = Theme(
 )
 
 
-class Plans(NamedTuple):
-    """What is settled about levels before decals and starts are drawn."""
-
-    keys: Keys  # (L,)
-    cells: Bytes  # (L, H, W)
-    goals: Ints  # (L, G)
-    spawns: Ints  # (L, S)
-    distance: Bytes  # (L, G, S)
-
-
-class LevelPool(NamedTuple):
-    """L levels of one layout."""
-
-    cells: NDArray[np.uint8]  # (L, H, W) CellKind
-    doors: NDArray[np.uint8]  # (L, H, W) index of the door in a door cell, else NO_DOOR
-    door_colours: NDArray[np.uint8]  # (L, D), D >= 1
-    decals: NDArray[np.uint8]  # (L, H, W, 4) on each Side, 0 none, else 1..80
-    spawns: NDArray[np.int16]  # (L, S) cells an agent may start in, padded with -1
-    goals: NDArray[np.int16]  # (L, G) cells the goal may stand in, padded with -1
-    distance: NDArray[np.uint8]  # (L, G, S) steps between cells, doors passable; 255 none
-    starts: NDArray[np.int16]  # (L, R) with doors: prepared (re)spawns for goals[:, 0]
-    start_doors: NDArray[np.int64]  # (L, R) the doors open after each of them, a bit mask
-    item_sprite: NDArray[np.uint8]  # (L, M) Sprite, keys and the lolly of a puzzle
-    item_position: NDArray[np.float32]  # (L, M, 2) world coordinates
-
-
 def make_pool(
     layout: MazeLayout | PuzzleLayout, *, num_levels: int, seed: int, split: Split
 ) -> LevelPool:
@@ -82,7 +55,7 @@ def make_pool(
     chunks = [keys[first : first + CHUNK] for first in range(0, num_levels, CHUNK)]
     if isinstance(layout, MazeLayout):
         return _joined([_maze_levels(layout, chunk) for chunk in chunks])
-    return _joined([_puzzle_levels(layout, chunk) for chunk in chunks])
+    return _joined([draw_puzzles(layout, chunk) for chunk in chunks])
 
 
 def pool_from_text(
@@ -106,8 +79,10 @@ def pool_from_text(
         away = f" that is {min_goal_distance} cells or more away" if min_goal_distance else ""
         raise ValueError(f"No 'G' of the level can be reached from a 'P'{away}.")
     keys = random_bits(seed, np.arange(kept.sum()))
-    plans = Plans(keys, cells[kept], goals[kept], spawns[kept], distance[kept])
-    return _furnished(plans, min_goal_distance, doors)
+    pool = plain_levels(
+        cells[kept], spawns=spawns[kept], goals=goals[kept], distance=distance[kept]
+    )
+    return _furnished(pool, keys, min_goal_distance, doors)
 
 
 def room_pool() -> LevelPool:
@@ -116,18 +91,11 @@ def room_pool() -> LevelPool:
     cells = np.full((1, height, width), CellKind.WALL, np.uint8)
     cells[:, 1:-1, 1:-1] = CellKind.ROOM
     middle = height // 2 * width + width // 2
-    return LevelPool(
-        cells=cells,
-        doors=np.full_like(cells, NO_DOOR),
-        door_colours=np.zeros((1, 1), np.uint8),
-        decals=np.zeros((*cells.shape, 4), np.uint8),
-        spawns=np.array([[middle]], np.int16),
-        goals=np.array([[-1]], np.int16),
+    return plain_levels(
+        cells,
+        spawns=np.array([[middle]]),
+        goals=np.array([[-1]]),
         distance=np.full((1, 1, 1), UNREACHABLE, np.uint8),
-        starts=np.zeros((1, 0), np.int16),
-        start_doors=np.zeros((1, 0), np.int64),
-        item_sprite=np.zeros((1, 0), np.uint8),
-        item_position=np.zeros((1, 0, 2), np.float32),
     )
 
 
@@ -146,53 +114,37 @@ def _joined(chunks: Sequence[LevelPool]) -> LevelPool:
 
 def _maze_levels(layout: MazeLayout, keys: Keys) -> LevelPool:
     """Mazes with a goal far enough from a spawn; those without are drawn again."""
-    plans = _draw_plans(layout, keys)
+    keys, pool = keys.copy(), _draw_levels(layout, keys)
     num_drawn = len(keys)
-    while len(again := np.flatnonzero(plans.goals[:, 0] < 0)):
+    while len(again := np.flatnonzero(pool.goals[:, 0] < 0)):
         if num_drawn >= ATTEMPTS * max(1, len(keys) - len(again)):
             raise ValueError(
                 f"Fewer than one maze in {ATTEMPTS} has a goal {layout.min_goal_distance} "
                 "cells or more from a spawn; ask for a shorter path or a larger maze."
             )
-        old = plans.keys[again]
-        redrawn = _draw_plans(layout, (random_bits(old, 1) & ~SPLIT_BITS) | (old & SPLIT_BITS))
-        for name in Plans._fields:
-            getattr(plans, name)[again] = getattr(redrawn, name)
+        old = keys[again]
+        keys[again] = (random_bits(old, 1) & ~SPLIT_BITS) | (old & SPLIT_BITS)
+        redrawn = _draw_levels(layout, keys[again])
+        for name in LevelPool._fields:
+            getattr(pool, name)[again] = getattr(redrawn, name)
         num_drawn += len(again)
     if layout.doors:  # one goal for each level, because its starts are prepared
-        pick = random_below((plans.goals >= 0).sum(axis=1), plans.keys, Draw.GOAL)[:, None]
-        plans = plans._replace(
-            goals=np.take_along_axis(plans.goals, pick, axis=1),
-            distance=np.take_along_axis(plans.distance, pick[:, :, None], axis=1),
+        pick = random_below((pool.goals >= 0).sum(axis=1), keys, Draw.GOAL)[:, None]
+        pool = pool._replace(
+            goals=np.take_along_axis(pool.goals, pick, axis=1),
+            distance=np.take_along_axis(pool.distance, pick[:, :, None], axis=1),
         )
-    return _furnished(plans, layout.min_goal_distance, layout.doors)
+    return _furnished(pool, keys, layout.min_goal_distance, layout.doors)
 
 
-def _draw_plans(layout: MazeLayout, keys: Keys) -> Plans:
+def _draw_levels(layout: MazeLayout, keys: Keys) -> LevelPool:
+    """Mazes before decals and starts are drawn; where no goal will do, the first is -1."""
     mazes = draw_mazes(layout, keys)
     most = layout.room_max**2 - layout.spawns_per_room
     spawns = _places(mazes.spawn, layout.max_rooms * layout.spawns_per_room)
     goals = _places(mazes.goal, layout.max_rooms * min(layout.goals_per_room, most))
     goals, distance = _usable_goals(mazes.cells, goals, spawns, layout.min_goal_distance)
-    return Plans(keys.copy(), mazes.cells, goals, spawns, distance)
-
-
-def _puzzle_levels(layout: PuzzleLayout, keys: Keys) -> LevelPool:
-    puzzles = draw_puzzles(layout, keys)
-    passable = puzzles.cells != CellKind.VOID
-    return LevelPool(
-        cells=puzzles.cells,
-        doors=puzzles.doors,
-        door_colours=puzzles.door_colours,
-        decals=np.zeros((*puzzles.cells.shape, 4), np.uint8),
-        spawns=puzzles.spawns.astype(np.int16),
-        goals=puzzles.goals.astype(np.int16),
-        distance=path_lengths(passable, puzzles.goals, puzzles.spawns),
-        starts=np.zeros((len(keys), 0), np.int16),
-        start_doors=np.zeros((len(keys), 0), np.int64),
-        item_sprite=puzzles.item_sprite,
-        item_position=puzzles.item_position,
-    )
+    return plain_levels(mazes.cells, spawns=spawns, goals=goals, distance=distance)
 
 
 def _usable_goals(
@@ -212,10 +164,9 @@ def _far_enough(distance: Bytes, min_distance: int) -> Bools:
     return np.asarray((distance >= min_distance) & (distance != UNREACHABLE))
 
 
-def _furnished(plans: Plans, min_goal_distance: int, doors: bool) -> LevelPool:
+def _furnished(pool: LevelPool, keys: Keys, min_goal_distance: int, doors: bool) -> LevelPool:
     """Adds decals to mazes, and prepared starts where there are doors."""
-    keys, cells, goals, spawns, distance = plans
-    num_levels = len(cells)
+    cells, num_levels = pool.cells, len(pool.cells)
     is_door = (cells >= CellKind.DOOR_H).reshape(num_levels, -1)
     num_doors = is_door.sum(axis=1)
     if num_doors.max() > MAX_DOORS:
@@ -224,29 +175,21 @@ def _furnished(plans: Plans, min_goal_distance: int, doors: bool) -> LevelPool:
         )
     numbers = np.where(is_door, is_door.cumsum(axis=1) - 1, NO_DOOR)
     door = numbers.astype(np.uint8).reshape(cells.shape)
-    starts = np.zeros((num_levels, NUM_STARTS if doors else 0), np.int64)
-    start_doors = starts
     if doors:
-        usable = _far_enough(distance[:, 0], min_goal_distance)  # (L, S)
+        usable = _far_enough(pool.distance[:, 0], min_goal_distance)  # (L, S)
         num_usable = usable.sum(axis=1, keepdims=True)
         which = random_below(num_usable, keys[:, None], Draw.START, np.arange(NUM_STARTS))
-        places = np.take_along_axis(spawns, np.argsort(~usable, axis=1, stable=True), axis=1)
+        order = np.argsort(~usable, axis=1, stable=True)
+        places = np.take_along_axis(pool.spawns.astype(np.int64), order, axis=1)
         starts = np.take_along_axis(places, which, axis=1)
-        walk = doors_on_walks(door, cells != CellKind.WALL, goals[:, 0], starts, keys)
-        start_doors = open_half_of_the_rest(walk, num_doors, keys)
-    return LevelPool(
-        cells=cells,
-        doors=door,
-        door_colours=np.zeros((num_levels, MAX_DOORS if doors else 1), np.uint8),
-        decals=draw_decals(cells, keys),
-        spawns=spawns.astype(np.int16),
-        goals=goals.astype(np.int16),
-        distance=distance,
-        starts=starts.astype(np.int16),
-        start_doors=start_doors,
-        item_sprite=np.zeros((num_levels, 0), np.uint8),
-        item_position=np.zeros((num_levels, 0, 2), np.float32),
-    )
+        goal = pool.goals[:, 0].astype(np.int64)
+        walk = doors_on_walks(door, cells != CellKind.WALL, goal, starts, keys)
+        pool = pool._replace(
+            door_colours=np.zeros((num_levels, MAX_DOORS), np.uint8),
+            starts=starts.astype(np.int16),
+            start_doors=open_half_of_the_rest(walk, num_doors, keys),
+        )
+    return pool._replace(doors=door, decals=draw_decals(cells, keys))
 
 
 def _places(mask: Bools, most: int | None = None) -> Ints:

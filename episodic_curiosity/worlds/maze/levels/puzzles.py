@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import count
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Sprite
 from episodic_curiosity.worlds.maze.levels.draws import random_bits
+from episodic_curiosity.worlds.maze.levels.paths import path_lengths
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool, plain_levels
 
 NUM_COLOURS = 5
 NUM_ITEMS = 6  # M: the lolly, then up to 5 keys
@@ -51,18 +53,6 @@ class PuzzleLayout:
     @property
     def max_doors(self) -> int:
         return self.rows * (self.columns - 1) + self.columns * (self.rows - 1)
-
-
-class Puzzles(NamedTuple):
-    """B puzzles in the form of a level pool."""
-
-    cells: NDArray[np.uint8]  # (B, H, W)
-    doors: NDArray[np.uint8]  # (B, H, W)
-    door_colours: NDArray[np.uint8]  # (B, D)
-    spawns: NDArray[np.int64]  # (B, 4)
-    goals: NDArray[np.int64]  # (B, 1)
-    item_sprite: NDArray[np.uint8]  # (B, M), the lolly first
-    item_position: NDArray[np.float32]  # (B, M, 2)
 
 
 class OutOfSpace(Exception):
@@ -237,7 +227,7 @@ def _try_puzzle(layout: PuzzleLayout, dice: Dice) -> Puzzle:
     return puzzle
 
 
-def draw_puzzles(layout: PuzzleLayout, keys: NDArray[np.uint32]) -> Puzzles:
+def draw_puzzles(layout: PuzzleLayout, keys: NDArray[np.uint32]) -> LevelPool:
     """One puzzle for each key, moved to the south-west corner as DeepMind Lab crops its map."""
     num, width = len(keys), layout.width
     cells = np.full((num, layout.height, width), CellKind.VOID, np.uint8)
@@ -282,4 +272,13 @@ def draw_puzzles(layout: PuzzleLayout, keys: NDArray[np.uint32]) -> Puzzles:
         y, x = corner(puzzle.start)
         upper = (y + 1) * width + x
         spawns[index] = upper, upper + 1, upper + 2, y * width + x + 1
-    return Puzzles(cells, doors, door_colours, spawns, goals, item_sprite, item_position)
+    return plain_levels(
+        cells,
+        spawns=spawns,
+        goals=goals,
+        distance=path_lengths(cells != CellKind.VOID, goals, spawns),
+        doors=doors,
+        door_colours=door_colours,
+        item_sprite=item_sprite,  # the lolly first
+        item_position=item_position,
+    )

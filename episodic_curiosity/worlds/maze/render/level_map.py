@@ -11,7 +11,8 @@ from torch import Tensor
 
 from episodic_curiosity.support.randomness import random_bits
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, DoorStyle, Theme
-from episodic_curiosity.worlds.maze.render.scene import Side, Stage
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool
+from episodic_curiosity.worlds.maze.render.scene import Side
 
 KIND_MASK = 7  # bits 0-2 of a code: CellKind, or RIM
 RIM = 6
@@ -33,22 +34,20 @@ class LevelMap(NamedTuple):
     has_slabs: bool
 
 
-def make_level_map(theme: Theme, stage: Stage) -> LevelMap:
-    """Reads the stage once; this synchronises with the device, drawing never does."""
-    if stage.cells.dim() != 3 or stage.decals.shape != (*stage.cells.shape, 4):
-        raise ValueError(
-            f"cells of shape {tuple(stage.cells.shape)} and decals of shape "
-            f"{tuple(stage.decals.shape)} do not fit: (L, H, W) and (L, H, W, 4) are wanted"
-        )
-    cells = stage.cells.to(torch.int32)
+def make_level_map(theme: Theme, pool: LevelPool, device: torch.device | str) -> LevelMap:
+    """Reads the pool once; this synchronises with the device, drawing never does."""
+    cells, doors, colours, decals = (
+        torch.from_numpy(part).to(device)
+        for part in (pool.cells, pool.doors, pool.door_colours, pool.decals)
+    )
     is_door = (cells == CellKind.DOOR_H) | (cells == CellKind.DOOR_I)
     fenced = theme.door_style == DoorStyle.FENCE
-    door = torch.where(is_door & (stage.doors != NO_DOOR), stage.doors, DOOR_MASK)
-    code = cells | door.to(torch.int32) << DOOR_SHIFT | _light(stage.cells) << LIGHT_SHIFT
+    door = torch.where(is_door & (doors != NO_DOOR), doors, DOOR_MASK).to(torch.int32)
+    code = cells.to(torch.int32) | door << DOOR_SHIFT | _light(cells) << LIGHT_SHIFT
     return LevelMap(
         code=torch.nn.functional.pad(code, (1, 1, 1, 1), value=RIM),
-        decals=stage.decals.contiguous(),
-        fences=_fences(theme, stage)
+        decals=decals.contiguous(),
+        fences=_fences(theme, cells, doors, colours)
         if fenced
         else torch.zeros((len(cells), 0, 4), device=cells.device),
         has_walls=bool((cells == CellKind.WALL).any()),
@@ -68,15 +67,15 @@ def _light(cells: Tensor) -> Tensor:
     return torch.as_tensor(packed).to(torch.int32)
 
 
-def _fences(theme: Theme, stage: Stage) -> Tensor:
+def _fences(theme: Theme, cells: Tensor, doors: Tensor, colours: Tensor) -> Tensor:
     """Where each door of a level stands; a door a level lacks is far away."""
-    levels, num_doors = stage.door_colours.shape
-    fences = torch.tensor([1e8, 1e8, 1.0, 0.0], device=stage.cells.device)
+    levels, num_doors = colours.shape
+    fences = torch.tensor([1e8, 1e8, 1.0, 0.0], device=cells.device)
     fences = fences.repeat(levels, num_doors, 1)
-    level, y, x = (stage.doors != NO_DOOR).nonzero(as_tuple=True)
-    door = stage.doors[level, y, x].long()
+    level, y, x = (doors != NO_DOOR).nonzero(as_tuple=True)
+    door = doors[level, y, x].long()
     fences[level, door, 0] = theme.origin[0] + theme.cell[0] * (x + 0.5)
     fences[level, door, 1] = theme.origin[1] + theme.cell[1] * (y + 0.5)
-    fences[level, door, 2] = (stage.cells[level, y, x] == CellKind.DOOR_H).float()
-    fences[:, :, 3] = stage.door_colours.float()
+    fences[level, door, 2] = (cells[level, y, x] == CellKind.DOOR_H).float()
+    fences[:, :, 3] = colours.float()
     return fences

@@ -12,16 +12,17 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.worlds.lab.elements import Theme
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool
 from episodic_curiosity.worlds.maze.render import render_torch, walk_torch
 from episodic_curiosity.worlds.maze.render.camera import make_camera
 from episodic_curiosity.worlds.maze.render.level_map import make_level_map
 from episodic_curiosity.worlds.maze.render.render_compiled import CompiledRenderer
-from episodic_curiosity.worlds.maze.render.scene import Scene, Stage
+from episodic_curiosity.worlds.maze.render.scene import Scene
 from episodic_curiosity.worlds.maze.render.textures import textures
 
 
 class Renderer:
-    """Pictures of one stage in one size: Numba on the CPU, torch.compile on a GPU.
+    """Pictures of one pool of levels in one size: Numba on the CPU, torch.compile on a GPU.
 
     On a GPU the first draw compiles, once in a process for all levels.
     """
@@ -29,7 +30,7 @@ class Renderer:
     def __init__(
         self,
         theme: Theme,
-        stage: Stage,
+        pool: LevelPool,
         height: int,
         width: int,
         device: torch.device | str,
@@ -43,9 +44,9 @@ class Renderer:
         """
         self.device = torch.device(device)
         self.shape = (3, height, width)
-        stage = Stage(*(part.to(self.device) for part in stage))
         self._camera = make_camera(height, width)
-        self._fixed = (theme, make_level_map(theme, stage), textures().to(self.device))
+        level_map = make_level_map(theme, pool, self.device)
+        self._fixed = (theme, level_map, textures().to(self.device))
         self._numba = self.device.type == "cpu" and find_spec("numba") is not None
         if self._numba:
             return

@@ -23,19 +23,10 @@ class Side(IntEnum):
     SOUTH = 3
 
 
-class Stage(NamedTuple):
-    """The levels of a pool, on the device; never changes while a world lives."""
-
-    cells: Tensor  # (L, H, W) uint8, CellKind
-    doors: Tensor  # (L, H, W) uint8, index of the door in a door cell, else NO_DOOR
-    door_colours: Tensor  # (L, D) uint8, red green blue white black; D >= 1
-    decals: Tensor  # (L, H, W, 4) uint8: on the wall a floor cell sees on each Side, 0 = none
-
-
 class Scene(NamedTuple):
     """N frames: everything that changes."""
 
-    level: Tensor  # (N,) int64, index into the stage
+    level: Tensor  # (N,) int64, index into the pool
     position: Tensor  # (N, 2) float32
     yaw: Tensor  # (N,) float32 degrees, 0 looks east, 90 north
     wall_look: Tensor  # (N,) uint8, of room cells; the corridor look is fixed

@@ -43,7 +43,7 @@ def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> A
     """
     size = compiled_size(("rules", rules.task, backend), num_envs)
     compiled = _compiled(rules.task, size, backend)
-    for tensor in (*rules.levels, *rules.levels.stage, rules.levels.ground.corners):
+    for tensor in (*rules.levels, rules.levels.ground.corners):
         if isinstance(tensor, Tensor):
             mark_varying(tensor)  # (L, ...)
 

@@ -13,14 +13,9 @@ from torch import Tensor
 from episodic_curiosity.worlds.base import Split
 from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.levels.paths import UNREACHABLE
-from episodic_curiosity.worlds.maze.levels.pool import (
-    LevelPool,
-    make_pool,
-    pool_from_text,
-    room_pool,
-)
+from episodic_curiosity.worlds.maze.levels.pool import make_pool, pool_from_text, room_pool
 from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout
-from episodic_curiosity.worlds.maze.render.scene import Stage
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool
 from episodic_curiosity.worlds.maze.rules.body import Ground, make_ground
 from episodic_curiosity.worlds.maze.tasks import MazeTask
 
@@ -36,10 +31,10 @@ class Levels(NamedTuple):
     """LevelPool as tensors; an index into a level's cells is y * W + x."""
 
     num_levels: int  # L
-    stage: Stage
     ground: Ground
     cells: Tensor  # (L, H * W) uint8
     doors: Tensor  # (L, H * W) uint8
+    door_colours: Tensor  # (L, D) uint8
     spawns: Tensor  # (L, S) int64 cells, -1 for padding
     goals: Tensor  # (L, G) int64 cells, those that can be used first
     num_goals: Tensor  # (L,) int64
@@ -84,14 +79,13 @@ def make_levels(task: MazeTask, pool: LevelPool, device: torch.device) -> Levels
     def tensor(array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array).to(device)
 
-    cells, doors, distance = tensor(pool.cells), tensor(pool.doors), tensor(pool.distance)
-    goals = tensor(pool.goals).long()
+    goals, distance = tensor(pool.goals).long(), tensor(pool.distance)
     return Levels(
         num_levels=len(pool.cells),
-        stage=Stage(cells, doors, tensor(pool.door_colours), tensor(pool.decals)),
         ground=make_ground(pool.cells, task.theme, task.slab, device),
-        cells=cells.flatten(1),
-        doors=doors.flatten(1),
+        cells=tensor(pool.cells).flatten(1),
+        doors=tensor(pool.doors).flatten(1),
+        door_colours=tensor(pool.door_colours),
         spawns=tensor(pool.spawns).long(),
         goals=goals,
         num_goals=(goals >= 0).sum(1),

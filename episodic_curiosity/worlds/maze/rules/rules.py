@@ -280,7 +280,7 @@ class Rules:
         cell = body.cell_at(self.levels.ground, state.position.T)
         door = self.levels.doors[state.level, cell].long()
         bit = torch.ones_like(door) << door.clamp(max=62)
-        colours = self.levels.stage.door_colours[state.level]
+        colours = self.levels.door_colours[state.level]
         colour = colours.gather(1, door.clamp(max=colours.shape[1] - 1)[:, None]).squeeze(1)
         moving = (state.opens_at < NEVER) & (state.opening == door)
         shut = (door != NO_DOOR) & (state.open_doors & bit == 0) & ~moving

@@ -15,13 +15,13 @@ from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.levels.pool import (
     NUM_STARTS,
     ROOM_THEME,
-    LevelPool,
     level_keys,
     make_pool,
     pool_from_text,
     room_pool,
 )
 from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool
 from episodic_curiosity.worlds.maze.render.scene import Side
 
 TWO_WAYS = """

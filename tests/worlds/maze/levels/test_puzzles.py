@@ -9,7 +9,7 @@ import pytest
 
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Sprite
 from episodic_curiosity.worlds.maze.levels.draws import random_bits
-from episodic_curiosity.worlds.maze.levels.pool import LevelPool, make_pool
+from episodic_curiosity.worlds.maze.levels.pool import make_pool
 from episodic_curiosity.worlds.maze.levels.puzzles import (
     Dice,
     Kind,
@@ -18,6 +18,7 @@ from episodic_curiosity.worlds.maze.levels.puzzles import (
     draw_puzzle,
     key_of,
 )
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool
 
 NUM_PUZZLES = 1000
 

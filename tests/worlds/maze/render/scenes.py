@@ -7,28 +7,18 @@ import torch
 
 from episodic_curiosity.worlds.lab.elements import CellKind, DoorStyle, Sprite, Theme
 from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
-from episodic_curiosity.worlds.maze.levels.pool import (
-    ROOM_THEME,
-    LevelPool,
-    make_pool,
-    room_pool,
-)
+from episodic_curiosity.worlds.maze.levels.pool import ROOM_THEME, make_pool, room_pool
 from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout
-from episodic_curiosity.worlds.maze.render.scene import NUM_MARKS, Scene, Stage
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool
+from episodic_curiosity.worlds.maze.render.scene import NUM_MARKS, Scene
 
 KINDS = ("sparse", "doors", "dense-1", "dense-2")
 
 
 class Scenes(NamedTuple):
     theme: Theme
-    stage: Stage
+    pool: LevelPool
     scene: Scene
-
-
-def stage_of(pool: LevelPool) -> Stage:
-    return Stage(
-        *map(torch.from_numpy, (pool.cells, pool.doors, pool.door_colours, pool.decals))
-    )
 
 
 def random_scenes(kind: str, num_frames: int, seed: int = 0, num_levels: int = 12) -> Scenes:
@@ -88,4 +78,4 @@ def random_scenes(kind: str, num_frames: int, seed: int = 0, num_levels: int = 1
         mark_age=torch.from_numpy(age).float(),
         spawn_age=torch.from_numpy(rng.exponential(1.0, num_frames)).float(),
     )
-    return Scenes(theme, stage_of(pool), scene)
+    return Scenes(theme, pool, scene)

@@ -21,7 +21,7 @@ from tests.worlds.maze.render.scenes import KINDS, Scenes, random_scenes
 def draw_with_torch(scenes: Scenes, height: int, width: int) -> Tensor:
     return render_torch.render(
         scenes.theme,
-        make_level_map(scenes.theme, scenes.stage),
+        make_level_map(scenes.theme, scenes.pool, "cpu"),
         textures(),
         walk_torch.make_camera(height, width, "cpu"),
         scenes.scene,
@@ -33,7 +33,7 @@ def test_200_random_scenes_agree(kind: str) -> None:
     pytest.importorskip("numba")
     scenes = random_scenes(kind, 200, seed=3)
     height, width = 42, 56
-    by_numba = Renderer(scenes.theme, scenes.stage, height, width, "cpu").draw(scenes.scene)
+    by_numba = Renderer(scenes.theme, scenes.pool, height, width, "cpu").draw(scenes.scene)
     by_torch = draw_with_torch(scenes, height, width)
     differs = (by_numba.int() - by_torch.int()).abs().amax(1) > 2  # (200, h, w)
     assert differs.float().mean() < 0.005
@@ -48,7 +48,7 @@ def test_without_billboards_and_shots() -> None:
     names = ("sprite", "sprite_position", "mark_position", "mark_side", "mark_age")
     bare = {name: getattr(scenes.scene, name)[:, :0] for name in names}
     scenes = scenes._replace(scene=scenes.scene._replace(**bare))
-    by_numba = Renderer(scenes.theme, scenes.stage, 31, 43, "cpu").draw(scenes.scene)
+    by_numba = Renderer(scenes.theme, scenes.pool, 31, 43, "cpu").draw(scenes.scene)
     assert torch.equal(by_numba, draw_with_torch(scenes, 31, 43))
 
 
@@ -58,7 +58,7 @@ def test_what_a_gpu_compiles_draws_the_same_and_compiles_once(kind: str) -> None
     seen = {}
     for num_levels in (12, 15, 13):
         scenes = random_scenes(kind, 3, num_levels=num_levels)
-        level_map = make_level_map(scenes.theme, scenes.stage)
+        level_map = make_level_map(scenes.theme, scenes.pool, "cpu")
         passes = compiled_passes(
             scenes.theme, level_map.has_slabs, (8, 9), backend="eager", num_frames=3
         )
@@ -73,7 +73,7 @@ def test_what_a_gpu_compiles_draws_the_same_and_compiles_once(kind: str) -> None
 
 def test_any_number_of_frames_is_drawn_with_what_is_compiled() -> None:
     scenes = random_scenes("sparse", 40)
-    level_map = make_level_map(scenes.theme, scenes.stage)
+    level_map = make_level_map(scenes.theme, scenes.pool, "cpu")
     camera = walk_torch.make_camera(8, 9, "cpu")
     inputs = (scenes.theme, level_map, textures(), camera, (8, 9))
     waits: list[int] = []
@@ -108,7 +108,7 @@ def test_without_numba_the_torch_renderer_draws(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(render, "find_spec", lambda _: None)
     scenes = random_scenes("sparse", 3)
     with pytest.warns(UserWarning, match="Numba is missing"):
-        renderer = Renderer(scenes.theme, scenes.stage, 24, 32, "cpu")
+        renderer = Renderer(scenes.theme, scenes.pool, 24, 32, "cpu")
     pictures = renderer.draw(scenes.scene)
     assert torch.equal(pictures, draw_with_torch(scenes, 24, 32))
     rows = torch.tensor([2, 0])

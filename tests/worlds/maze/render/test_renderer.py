@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, DoorStyle, Sprite, Theme
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool, plain_levels
 from episodic_curiosity.worlds.maze.render import effects, render_torch, textures, walk_torch
 from episodic_curiosity.worlds.maze.render.level_map import make_level_map
 from episodic_curiosity.worlds.maze.render.renderer import Renderer
-from episodic_curiosity.worlds.maze.render.scene import NUM_MARKS, Scene, Side, Stage
+from episodic_curiosity.worlds.maze.render.scene import NUM_MARKS, Scene, Side
 from tests.worlds.maze.render.scenes import KINDS, random_scenes
 
 SYMBOLS = {" ": CellKind.CORRIDOR, ".": CellKind.ROOM, "*": CellKind.WALL, "o": CellKind.VOID}
@@ -24,19 +25,27 @@ HALL = """
 """
 
 
-def stage(text: str, decal: tuple[int, int, int, int] | None = None) -> Stage:
-    """One level, its north at the top; decal is (x, y, side, picture)."""
+def pool_of(text: str, decal: tuple[int, int, int, int] | None = None) -> LevelPool:
+    """A pool of one level, its north at the top; decal is (x, y, side, picture)."""
     rows = [[SYMBOLS[symbol] for symbol in line] for line in text.strip("\n").split("\n")]
-    cells = torch.tensor(rows[::-1], dtype=torch.uint8)[None]
-    doors = torch.full_like(cells, NO_DOOR)
+    cells = np.array(rows[::-1], np.uint8)[None]
     is_door = cells >= CellKind.DOOR_H
-    doors[is_door] = torch.arange(int(is_door.sum()), dtype=torch.uint8)
-    decals = torch.zeros(*cells.shape, 4, dtype=torch.uint8)
+    doors = np.full_like(cells, NO_DOOR)
+    doors[is_door] = np.arange(is_door.sum())
+    decals = np.zeros((*cells.shape, 4), np.uint8)
     if decal is not None:
         x, y, side, picture = decal
         decals[0, y, x, side] = picture
-    colours = torch.arange(max(1, int(is_door.sum())), dtype=torch.uint8)[None]
-    return Stage(cells, doors, colours, decals)
+    nowhere = np.array([[-1]])
+    return plain_levels(
+        cells,
+        spawns=nowhere,
+        goals=nowhere,
+        distance=np.zeros((1, 1, 1), np.uint8),
+        doors=doors,
+        door_colours=np.arange(max(1, is_door.sum()), dtype=np.uint8)[None],
+        decals=decals,
+    )
 
 
 def scene(x: float = 150.0, y: float = 150.0, yaw: float = 0.0, **changes: Tensor) -> Scene:
@@ -59,10 +68,10 @@ def scene(x: float = 150.0, y: float = 150.0, yaw: float = 0.0, **changes: Tenso
 
 
 def look(
-    stage: Stage, scene: Scene, size: tuple[int, int] = (120, 160), **theme: object
+    pool: LevelPool, scene: Scene, size: tuple[int, int] = (120, 160), **theme: object
 ) -> Tensor:
     """(h, w, 3) int64, top row first."""
-    renderer = Renderer(Theme(**theme), stage, *size, "cpu")  # type: ignore[arg-type]
+    renderer = Renderer(Theme(**theme), pool, *size, "cpu")  # type: ignore[arg-type]
     return renderer.draw(scene)[0].permute(1, 2, 0).long()
 
 
@@ -73,7 +82,7 @@ def is_sky(picture: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("distance", [150.0, 250.0, 850.0])
 def test_a_wall_ahead_spans_the_rows_its_distance_says(distance: float) -> None:
-    picture = look(stage(HALL), scene(x=1000 - distance))
+    picture = look(pool_of(HALL), scene(x=1000 - distance))
     column = picture[:, 80]
     half = 50 / distance / 0.75 * 60  # rows between the horizon and the wall's edge
     green = (column[:, 1] > column[:, 0]) & (column[:, 1] > column[:, 2])
@@ -89,11 +98,11 @@ def test_a_wall_ahead_spans_the_rows_its_distance_says(distance: float) -> None:
 
 
 def test_yaw_zero_looks_east_and_turns_to_the_left() -> None:
-    level = stage(HALL, decal=(9, 1, Side.EAST, 3))
+    level = pool_of(HALL, decal=(9, 1, Side.EAST, 3))
 
     def columns_of_decal(yaw: float) -> Tensor:
         view = scene(x=900.0, yaw=yaw)
-        return (look(level, view) != look(stage(HALL), view)).any(-1).nonzero()[:, 1].float()
+        return (look(level, view) != look(pool_of(HALL), view)).any(-1).nonzero()[:, 1].float()
 
     assert abs(columns_of_decal(0.0).mean() - 79.5) < 1
     assert len(columns_of_decal(180.0)) == 0
@@ -102,8 +111,8 @@ def test_yaw_zero_looks_east_and_turns_to_the_left() -> None:
 
 
 def test_decals_are_32_units_wide_at_eye_height() -> None:
-    with_decal = look(stage(HALL, decal=(9, 1, Side.EAST, 1)), scene(x=900.0), (120, 160))
-    without = look(stage(HALL), scene(x=900.0), (120, 160))
+    with_decal = look(pool_of(HALL, decal=(9, 1, Side.EAST, 1)), scene(x=900.0), (120, 160))
+    without = look(pool_of(HALL), scene(x=900.0), (120, 160))
     rows, columns = (with_decal != without).any(-1).nonzero().T
     # 100 units away a picture 160 wide shows 200 units: 0.8 pixels a unit, both ways.
     assert abs(int(columns.max() - columns.min()) + 1 - 25.6) <= 2
@@ -112,7 +121,7 @@ def test_decals_are_32_units_wide_at_eye_height() -> None:
 
 
 def test_rooms_and_corridors_have_looks_of_their_own() -> None:
-    level = stage("*****\n*   *\n*...*\n*****")
+    level = pool_of("*****\n*   *\n*...*\n*****")
     north = look(level, scene(x=250.0, y=250.0, yaw=90.0))  # both rows of cells are one room
     south = look(level, scene(x=250.0, y=250.0, yaw=270.0))
     assert north[60, 80, 1] > north[60, 80, 2]  # green panels
@@ -131,13 +140,13 @@ class TestSprites:
             **changes,
         )
 
-    def where(self, level: Stage, scene: Scene) -> tuple[Tensor, Tensor]:
+    def where(self, level: LevelPool, scene: Scene) -> tuple[Tensor, Tensor]:
         nothing = scene._replace(sprite=torch.zeros_like(scene.sprite))
         rows, columns = (look(level, scene) != look(level, nothing)).any(-1).nonzero().T
         return rows, columns
 
     def test_straight_ahead_is_the_middle_column_and_has_its_size(self) -> None:
-        rows, columns = self.where(stage(HALL), self.at(250.0, 150.0))
+        rows, columns = self.where(pool_of(HALL), self.at(250.0, 150.0))
         assert abs(float(columns.float().mean()) - 79.5) < 1
         # 100 units away: 0.8 pixels a unit; the lobes are 25 x 32.5 u, 19 u above the floor.
         assert abs(int(columns.max() - columns.min()) + 1 - 20) <= 2
@@ -145,35 +154,35 @@ class TestSprites:
         assert abs(int(rows.max()) + 1 - (60 + 0.8 * (50 - 19))) <= 1.5
 
     def test_it_bobs_and_spins(self) -> None:
-        still, _ = self.where(stage(HALL), self.at(250.0, 150.0))
+        still, _ = self.where(pool_of(HALL), self.at(250.0, 150.0))
         quarter = torch.tensor([textures.BOB_PERIOD / 4])
-        raised, _ = self.where(stage(HALL), self.at(250.0, 150.0, time=quarter))
+        raised, _ = self.where(pool_of(HALL), self.at(250.0, 150.0, time=quarter))
         assert abs(int(still.max() - raised.max()) - 0.8 * 4) <= 1
         edge_on = torch.tensor([textures.SPIN_PERIOD / 4])
-        _, columns = self.where(stage(HALL), self.at(250.0, 150.0, time=edge_on))
+        _, columns = self.where(pool_of(HALL), self.at(250.0, 150.0, time=edge_on))
         assert abs(int(columns.max() - columns.min()) + 1 - 20 * 0.7) <= 2
 
     def test_it_is_hidden_behind_a_wall_and_behind_the_viewer(self) -> None:
-        blocked = stage("*******\n*  *  *\n*******")
+        blocked = pool_of("*******\n*  *  *\n*******")
         assert len(self.where(blocked, self.at(450.0, 150.0))[0]) == 0
-        assert len(self.where(stage(HALL), self.at(120.0, 150.0))[0]) == 0
-        assert len(self.where(stage(HALL), self.at(450.0, 150.0))[0]) > 0
+        assert len(self.where(pool_of(HALL), self.at(120.0, 150.0))[0]) == 0
+        assert len(self.where(pool_of(HALL), self.at(450.0, 150.0))[0]) > 0
 
     def test_the_nearer_hides_the_farther_in_any_order(self) -> None:
         near, far = (200.0, 150.0), (290.0, 150.0)
         sprites = torch.tensor([[Sprite.CAN, Sprite.BALLOON]], dtype=torch.uint8)
         pictures = [
-            look(stage(HALL), scene(sprite=kinds, sprite_position=torch.tensor([places])))
+            look(pool_of(HALL), scene(sprite=kinds, sprite_position=torch.tensor([places])))
             for kinds, places in ((sprites, [near, far]), (sprites.flip(1), [far, near]))
         ]
         assert torch.equal(pictures[0], pictures[1])
-        alone = look(stage(HALL), self.at(*near, sprite=Sprite.CAN))
-        rows, columns = self.where(stage(HALL), self.at(*near, sprite=Sprite.CAN))
+        alone = look(pool_of(HALL), self.at(*near, sprite=Sprite.CAN))
+        rows, columns = self.where(pool_of(HALL), self.at(*near, sprite=Sprite.CAN))
         assert torch.equal(pictures[0][rows, columns], alone[rows, columns])
 
 
 class TestDoors:
-    level = stage("*******\n*  I  *\n*******")
+    level = pool_of("*******\n*  I  *\n*******")
 
     def test_a_shut_slab_hides_what_an_open_one_shows(self) -> None:
         goal = TestSprites().at(500.0, 150.0, sprite=Sprite.BALLOON)
@@ -187,7 +196,7 @@ class TestDoors:
         assert (opened[60, 80] > 100).any()  # the balloon
 
     def test_an_open_slab_leaves_an_edge_of_six_units_on_its_far_side(self) -> None:
-        bare = stage("*******\n*     *\n*******")
+        bare = pool_of("*******\n*     *\n*******")
         opened = look(self.level, scene(open_doors=torch.tensor([1])))
         columns = (opened != look(bare, scene())).any(-1).nonzero()[:, 1]
         # An east/west passage: the slab slid north, to the left of one who looks east.
@@ -209,7 +218,7 @@ class TestDoors:
 
 
 def test_void_shows_only_sky() -> None:
-    islands = stage("ooooooo\no  o  o\nooooooo")
+    islands = pool_of("ooooooo\no  o  o\nooooooo")
     picture = look(islands, scene())
     assert is_sky(picture[:59]).all()
     # The void cell begins 150 units ahead and ends at 250, where the next island begins.
@@ -221,9 +230,9 @@ def test_void_shows_only_sky() -> None:
 
 
 def test_a_ceiling_replaces_the_sky() -> None:
-    picture = look(stage(HALL), scene(), ceiling=True, wall_height=176.0)
+    picture = look(pool_of(HALL), scene(), ceiling=True, wall_height=176.0)
     assert picture[0, 80].tolist() == [168, 208, 236]
-    turned = look(stage(HALL), scene(yaw=3.0), ceiling=True, wall_height=176.0)
+    turned = look(pool_of(HALL), scene(yaw=3.0), ceiling=True, wall_height=176.0)
     assert turned[0, 80].tolist() == [168, 208, 236]
 
 
@@ -237,7 +246,7 @@ class TestShots:
         return scene(x=900.0, mark_age=age, mark_position=place, mark_side=side)
 
     def change(self, *ages: float) -> Tensor:
-        return look(stage(HALL), self.shot(*ages)) - look(stage(HALL), self.shot())
+        return look(pool_of(HALL), self.shot(*ages)) - look(pool_of(HALL), self.shot())
 
     def test_a_flash_adds_blue_light_in_a_growing_ring(self) -> None:
         radii = []
@@ -268,9 +277,9 @@ class TestShots:
         shots = self.shot(3.0, 9.0, 1.0, 11.0)
         beside = torch.tensor([-5.0, 0.0, 4.0, 8.0])
         shots.mark_position[0, :4, 1].copy_(150.0 + beside)
-        theme, level = Theme(), stage(HALL)
+        theme, level = Theme(), pool_of(HALL)
         camera = walk_torch.make_camera(120, 160, "cpu")
-        level_map = make_level_map(theme, level)
+        level_map = make_level_map(theme, level, "cpu")
         by_torch = render_torch.render(theme, level_map, textures.textures(), camera, shots)
         by_numba = look(level, shots)
         assert ((by_numba - look(level, self.shot())).amax(-1) > 20).sum() > 50
@@ -281,13 +290,13 @@ class TestShots:
         elsewhere = self.shot(5.0)._replace(
             mark_side=torch.full((1, NUM_MARKS), side, dtype=torch.uint8)
         )
-        assert torch.equal(look(stage(HALL), elsewhere), look(stage(HALL), self.shot()))
+        assert torch.equal(look(pool_of(HALL), elsewhere), look(pool_of(HALL), self.shot()))
 
 
 def test_a_ring_surrounds_the_newly_spawned_for_half_a_second() -> None:
-    later = look(stage(HALL), scene())
+    later = look(pool_of(HALL), scene())
     for age, shown in ((0.0, True), (0.2, True), (0.5, False)):
-        change = look(stage(HALL), scene(spawn_age=torch.tensor([age]))) - later
+        change = look(pool_of(HALL), scene(spawn_age=torch.tensor([age]))) - later
         assert (change >= 0).all()
         assert (change[0].sum() > 0) == shown
         assert (change[-1].sum() > 0) == shown

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Sprite
-from episodic_curiosity.worlds.maze.levels.pool import LevelPool
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool, plain_levels
 from episodic_curiosity.worlds.maze.rules.levels import make_levels
 from episodic_curiosity.worlds.maze.rules.rules import Rules, TaskSignals
 from episodic_curiosity.worlds.maze.rules.state import blank_state
@@ -57,16 +57,13 @@ def puzzle(
     is_door = cells == CellKind.DOOR_I
     doors = np.where(is_door, is_door.cumsum(axis=2) - 1, NO_DOOR).astype(np.uint8)
     items = list(keys.items()) + ([(lolly, Sprite.LOLLY)] if lolly is not None else [])
-    return LevelPool(
-        cells=cells,
+    return plain_levels(
+        cells,
+        spawns=np.array([[len(row) + 1]]),
+        goals=np.array([[-1]]),
+        distance=np.full((1, 1, 1), 255, np.uint8),
         doors=doors,
         door_colours=np.array([door_colours], np.uint8),
-        decals=np.zeros((*cells.shape, 4), np.uint8),
-        spawns=np.array([[len(row) + 1]], np.int16),
-        goals=np.array([[-1]], np.int16),
-        distance=np.full((1, 1, 1), 255, np.uint8),
-        starts=np.zeros((1, 0), np.int16),
-        start_doors=np.zeros((1, 0), np.int64),
         item_sprite=np.array([[sprite for _, sprite in items]], np.uint8),
         item_position=np.array([[(100 * x + 50, 150) for x, _ in items]], np.float32),
     )

@@ -7,8 +7,9 @@ import numpy as np
 import torch
 
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, Sprite
-from episodic_curiosity.worlds.maze.levels.pool import LevelPool, make_pool
+from episodic_curiosity.worlds.maze.levels.pool import make_pool
 from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool
 from episodic_curiosity.worlds.maze.tasks import TASKS
 from tests.worlds.maze.rules.game import Game, cells_of, steps_between
 
