@@ -18,7 +18,7 @@ import torch
 from gymnasium.wrappers import AddRenderObservation
 from worlds import rate
 
-from episodic_curiosity.worlds import make_world
+from episodic_curiosity.worlds.registry import make_world
 
 SIZE = (120, 160)
 Player = tuple[Callable[[], object], int, Callable[[], object]]  # step, ants, close

@@ -60,7 +60,7 @@ def _frames() -> Player:
 
 
 def _world() -> Player:
-    from episodic_curiosity.worlds import make_world
+    from episodic_curiosity.worlds.registry import make_world
 
     world = make_world("vizdoom/dense", num_envs=GAMES, seed=0)
     world.reset()

@@ -20,17 +20,18 @@ from tempfile import TemporaryDirectory
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from episodic_curiosity.agent import Agent
+from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus
-from episodic_curiosity.checks import usable_device
-from episodic_curiosity.compiling import warming_up
-from episodic_curiosity.config import Run
-from episodic_curiosity.presets import resolve
 from episodic_curiosity.reachability.random_play import random_play
 from episodic_curiosity.reachability.training import FitConfig, fit
-from episodic_curiosity.train import Parts
-from episodic_curiosity.worlds import World, make_world
+from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.presets import resolve
+from episodic_curiosity.runs.train import Parts
+from episodic_curiosity.support.checks import usable_device
+from episodic_curiosity.support.compiling import warming_up
+from episodic_curiosity.worlds.base import World
+from episodic_curiosity.worlds.registry import make_world
 
 STEPS = 20_000_000
 METHODS = ("ppo", "ppo+oracle", "ppo+ec", "ppo+eco", "ppo+icm", "ppo+ec/paper")

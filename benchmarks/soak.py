@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.killing import STAGES, kill_and_resume
-from tests.tiny_runs import METHODS, tiny_run
+from tests.runs.killing import STAGES, kill_and_resume
+from tests.runs.tiny_runs import METHODS, tiny_run
 
 
 def main() -> None:

@@ -18,11 +18,11 @@ import torch
 from torch._dynamo.utils import get_compilation_metrics
 
 from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.checks import usable_device
-from episodic_curiosity.compiling import warming_up
-from episodic_curiosity.presets import resolve
-from episodic_curiosity.train import Parts
-from episodic_curiosity.worlds import make_world
+from episodic_curiosity.runs.presets import resolve
+from episodic_curiosity.runs.train import Parts
+from episodic_curiosity.support.checks import usable_device
+from episodic_curiosity.support.compiling import warming_up
+from episodic_curiosity.worlds.registry import make_world
 
 STEPS = 20_000_000
 

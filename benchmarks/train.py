@@ -28,11 +28,12 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.bonus.online import OnlineEpisodicBonus
-from episodic_curiosity.config import MazeConfig, Run
-from episodic_curiosity.presets import PRESETS, resolve
 from episodic_curiosity.reachability.training import FitConfig, fit
-from episodic_curiosity.train import Parts
-from episodic_curiosity.worlds import make_world
+from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.presets import PRESETS, resolve
+from episodic_curiosity.runs.train import Parts
+from episodic_curiosity.worlds.maze.config import MazeConfig
+from episodic_curiosity.worlds.registry import make_world
 
 TASK, GYMNASIUM_ID = "maze/no-reward", "EpisodicCuriosity/MazeNoReward-v0"
 METHODS = ("ppo", "ppo+icm", "ppo+ec", "ppo+eco")

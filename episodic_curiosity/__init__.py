@@ -2,17 +2,18 @@
 
 from importlib.util import find_spec
 
-from episodic_curiosity.agent import Agent, load
+from episodic_curiosity.agent.network import Agent, load
+from episodic_curiosity.bonus.curiosity import EpisodicCuriosity
 from episodic_curiosity.bonus.memory import EpisodicMemory
-from episodic_curiosity.curiosity import EpisodicCuriosity
 from episodic_curiosity.reachability.experience import Frames
 from episodic_curiosity.reachability.network import FAST, PAPER, RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.training import FitConfig, FitReport, accuracy, fit
-from episodic_curiosity.saving import LoadError
-from episodic_curiosity.version import __version__
-from episodic_curiosity.worlds import Step, make_world
+from episodic_curiosity.support.saving import LoadError
+from episodic_curiosity.support.version import __version__
+from episodic_curiosity.worlds.base import Step
+from episodic_curiosity.worlds.registry import make_world
 
 __all__ = [
     "FAST",

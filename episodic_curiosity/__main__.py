@@ -1,6 +1,6 @@
 """`python -m episodic_curiosity` is the command `curiosity`."""
 
-from episodic_curiosity.cli import main
+from episodic_curiosity.cli.main import main
 
 if __name__ == "__main__":
     main()

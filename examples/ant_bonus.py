@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 import episodic_curiosity as ec
-from episodic_curiosity.record import read_config
+from episodic_curiosity.runs.record import read_config
 
 NUM_ANTS, NUM_STEPS, SETTLING = 4, 150, 100
 PLACE, TURN = slice(0, 2), slice(3, 7)  # of a snapshot's numbers: x and y, a quaternion

@@ -13,14 +13,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from episodic_curiosity.config import MazeConfig, Run
-from episodic_curiosity.evaluate import evaluate_run
-from episodic_curiosity.presets import resolve
-from episodic_curiosity.report.beside import beside_page
-from episodic_curiosity.report.trained import Trained, mean_coverage
-from episodic_curiosity.saving import write_atomically
-from episodic_curiosity.statistics import Summary
-from episodic_curiosity.train import train
+from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.evaluate import evaluate_run
+from episodic_curiosity.runs.presets import resolve
+from episodic_curiosity.runs.train import train
+from episodic_curiosity.support.saving import write_atomically
+from episodic_curiosity.support.statistics import Summary
+from episodic_curiosity.worlds.maze.config import MazeConfig
+from examples.beside import beside_page
+from examples.trained import Trained, mean_coverage
 
 STEPS = 250_000
 ENTROPY = 0.01  # its coefficient, for both agents: with the paper's, so short runs settle early

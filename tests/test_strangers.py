@@ -12,12 +12,12 @@ import gymnasium
 import pytest
 
 import episodic_curiosity as ec
-from episodic_curiosity import cli
-from episodic_curiosity.record import read_config, write_config
-from episodic_curiosity.results import Result
-from episodic_curiosity.run_lines import read_metrics
-from episodic_curiosity.train import train
-from tests.tiny_runs import tiny_run
+from episodic_curiosity.cli import main as cli
+from episodic_curiosity.experiments.results import Result
+from episodic_curiosity.runs.record import read_config, write_config
+from episodic_curiosity.runs.run_lines import read_metrics
+from episodic_curiosity.runs.train import train
+from tests.runs.tiny_runs import tiny_run
 
 CURIOSITY = Path(sys.executable).with_name("curiosity")
 TRAP = "from pathlib import Path; Path({marker!r}).write_text('run')\n"
@@ -286,7 +286,7 @@ class TestVersions:
             assert f"this is {ec.__version__}, which reads format 2" in said
 
     def test_a_checkpoint_of_another_layout(self, sent, monkeypatch, capsys):
-        monkeypatch.setattr("episodic_curiosity.saving.__version__", "9.8.7")
+        monkeypatch.setattr("episodic_curiosity.support.saving.__version__", "9.8.7")
         monkeypatch.setattr(
             "episodic_curiosity.agent.ppo.PPO.load_state_dict", lambda _, state: state["more"]
         )
@@ -390,7 +390,7 @@ def test_nothing_is_imported_from_the_current_folder(maze_run, tmp_path, start):
 
 LOCAL_CLUSTER = """
 import glob, importlib.util, os, sys
-from episodic_curiosity.cluster import _connected
+from episodic_curiosity.experiments.on_ray import _connected
 
 def sockets_of(mark):
     for path in glob.glob("/proc/[0-9]*/environ"):

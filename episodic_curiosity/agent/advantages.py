@@ -7,7 +7,7 @@ H value heads.
 import torch
 from torch import Tensor
 
-from episodic_curiosity.rollout import Rollout
+from episodic_curiosity.worlds.base import Rollout
 
 
 @torch.no_grad()

@@ -14,12 +14,17 @@ from torch import Tensor
 
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.tally import EpisodeTally
-from episodic_curiosity.bonus import Bonus
-from episodic_curiosity.capture import Captured, graph_device
-from episodic_curiosity.checks import check_at_least
-from episodic_curiosity.randomness import random_bits, seed_words
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import RedrawableWorld, RestorableWorld, Step, World
+from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.support.checks import check_at_least
+from episodic_curiosity.support.cuda_graphs import Captured, graph_device
+from episodic_curiosity.support.randomness import random_bits, seed_words
+from episodic_curiosity.worlds.base import (
+    RedrawableWorld,
+    RestorableWorld,
+    Rollout,
+    Step,
+    World,
+)
 
 STREAM = 0xDEC1DE  # keeps these random numbers apart from those of the world
 RESUMED = 0x2E5  # the same for the seeds of worlds that begin anew in mid-run

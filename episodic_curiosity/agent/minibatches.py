@@ -9,8 +9,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from episodic_curiosity.capture import Captured, graph_device
-from episodic_curiosity.rollout import Rollout
+from episodic_curiosity.support.cuda_graphs import Captured, graph_device
+from episodic_curiosity.worlds.base import Rollout
 
 
 class Minibatch(NamedTuple):

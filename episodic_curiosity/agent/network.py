@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.distributions import Categorical, Independent, Normal
 
-from episodic_curiosity import saving
-from episodic_curiosity.checks import check_at_least, check_views
-from episodic_curiosity.compiling import compile_varying, run_network
-from episodic_curiosity.frames import (
+from episodic_curiosity.support import saving
+from episodic_curiosity.support.checks import check_at_least, check_views
+from episodic_curiosity.support.compiling import compile_varying, run_network
+from episodic_curiosity.support.pixels import (
     BLOCK,
     autocast,
     blocks_to_input,
@@ -28,7 +28,7 @@ from episodic_curiosity.frames import (
     to_blocks,
     to_input,
 )
-from episodic_curiosity.randomness import random_unit
+from episodic_curiosity.support.randomness import random_unit
 
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 

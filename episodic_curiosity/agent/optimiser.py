@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from episodic_curiosity.checks import first_difference
+from episodic_curiosity.support.checks import first_difference
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of every parameter
 

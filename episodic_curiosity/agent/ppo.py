@@ -16,9 +16,9 @@ from episodic_curiosity.agent.losses import clipped_gain, value_error
 from episodic_curiosity.agent.minibatches import Minibatch, Minibatches
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.optimiser import Optimiser
-from episodic_curiosity.checks import check_at_least, check_choice, check_number
-from episodic_curiosity.randomness import random_bits, seed_words
-from episodic_curiosity.rollout import Rollout
+from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
+from episodic_curiosity.support.randomness import random_bits, seed_words
+from episodic_curiosity.worlds.base import Rollout
 
 SHUFFLE = 0x5B0FF1E  # keeps the order of samples apart from other draws of the same seed
 

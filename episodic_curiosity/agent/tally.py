@@ -11,7 +11,7 @@ from torch import Tensor
 
 from episodic_curiosity.bonus.oracle import VisitedCells
 from episodic_curiosity.bonus.state import check_part, check_parts, copied
-from episodic_curiosity.worlds import Step, WorldSpec
+from episodic_curiosity.worlds.base import Step, WorldSpec
 
 SUMS = ("episodes", "reward", "bonus", "length", "coverage")
 

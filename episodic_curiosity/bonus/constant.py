@@ -7,10 +7,9 @@ from typing import Any
 from torch import Tensor
 
 from episodic_curiosity.bonus.state import check_part, check_parts
-from episodic_curiosity.bonus.tally import Tally
-from episodic_curiosity.checks import check_mask, check_number
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import Step, WorldSpec
+from episodic_curiosity.bonus.statistics import BonusStatistics
+from episodic_curiosity.support.checks import check_mask, check_number
+from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +34,7 @@ class ConstantBonus:
     def __init__(self, spec: WorldSpec, config: ConstantConfig) -> None:
         self.num_envs = spec.num_envs
         self.config = config
-        self._paid = Tally(spec.device)
+        self._paid = BonusStatistics(spec.device)
 
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
         """Pays (N,) the same wherever an episode goes on."""

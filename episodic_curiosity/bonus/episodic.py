@@ -13,11 +13,10 @@ from torch import Tensor
 from episodic_curiosity.bonus.aggregates import AGGREGATES
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.bonus.state import check_part, check_parts, copied
-from episodic_curiosity.bonus.tally import Tally
-from episodic_curiosity.checks import check_at_least, check_choice, check_number
+from episodic_curiosity.bonus.statistics import BonusStatistics
 from episodic_curiosity.reachability.network import Embeddings
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import Step
+from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
+from episodic_curiosity.worlds.base import Rollout, Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +65,7 @@ class EpisodicBonus:
         self.r_network = r_network
         self.memory = memory
         self.config = config
-        self._paid = Tally(memory.device)
+        self._paid = BonusStatistics(memory.device)
 
     @torch.no_grad()
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002

@@ -14,19 +14,18 @@ from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, cross_entropy, normalize
 
 from episodic_curiosity.bonus.state import check_part, check_parts, copied
-from episodic_curiosity.bonus.tally import Tally
-from episodic_curiosity.checks import (
+from episodic_curiosity.bonus.statistics import BonusStatistics
+from episodic_curiosity.support.checks import (
     check_at_least,
     check_mask,
     check_number,
     check_tensor,
     check_views,
 )
-from episodic_curiosity.compiling import run_network
-from episodic_curiosity.convolutions import Halving
-from episodic_curiosity.frames import autocast, computing_in, to_input
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import Step, WorldSpec
+from episodic_curiosity.support.compiling import run_network
+from episodic_curiosity.support.convolutions import Halving
+from episodic_curiosity.support.pixels import autocast, computing_in, to_input
+from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
 SIDE = 42  # of the frames it sees, in pixels
 NUM_FEATURES = 288  # what four convolutions make of them: 32 filters x 3 x 3
@@ -161,7 +160,7 @@ class ICMBonus:
             dtype=spec.observation_dtype,
             device=spec.device,
         )
-        self._paid = Tally(spec.device)
+        self._paid = BonusStatistics(spec.device)
 
     @torch.no_grad()
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:

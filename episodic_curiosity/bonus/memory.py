@@ -8,8 +8,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from episodic_curiosity.checks import check_at_least, check_choice, check_mask, check_tensor
-from episodic_curiosity.randomness import random_below
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_choice,
+    check_mask,
+    check_tensor,
+)
+from episodic_curiosity.support.randomness import random_below
 
 
 class EpisodicMemory(nn.Module):

@@ -9,12 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from episodic_curiosity.bonus import Bonus
+from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.state import check_part, check_parts
-from episodic_curiosity.bonus.tally import Tally
-from episodic_curiosity.checks import check_number
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import Step, WorldSpec
+from episodic_curiosity.bonus.statistics import BonusStatistics
+from episodic_curiosity.support.checks import check_number
+from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
 
 class NormalisedBonus:
@@ -34,7 +33,7 @@ class NormalisedBonus:
         self.gamma = gamma
         self.divisor = torch.ones((), device=spec.device)  # () float32
         self._discounted = torch.zeros(spec.num_envs, device=spec.device)  # (N,) float32
-        self._past = Tally(spec.device)  # of all that the discounted sums have been
+        self._past = BonusStatistics(spec.device)  # of all that the discounted sums have been
 
     @torch.no_grad()
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:

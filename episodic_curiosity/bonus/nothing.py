@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.bonus.state import check_parts
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import Step
+from episodic_curiosity.worlds.base import Rollout, Step
 
 
 class NoBonus:

@@ -16,8 +16,7 @@ from episodic_curiosity.bonus.state import check_parts
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.online import OnlineFitting
 from episodic_curiosity.reachability.replay import Replay, SnapshotReplay
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import World
+from episodic_curiosity.worlds.base import Rollout, World
 
 
 class OnlineEpisodicBonus(EpisodicBonus):

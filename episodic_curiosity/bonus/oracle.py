@@ -12,15 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from episodic_curiosity.bonus.state import check_part, check_parts, copied
-from episodic_curiosity.bonus.tally import Tally
-from episodic_curiosity.checks import (
+from episodic_curiosity.bonus.statistics import BonusStatistics
+from episodic_curiosity.support.checks import (
     check_at_least,
     check_mask,
     check_number,
     check_tensor,
 )
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import Step, WorldSpec
+from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
 AXIS_BITS = 21  # three of them fill an int64 without its sign
 
@@ -133,7 +132,7 @@ class OracleBonus:
     def __init__(self, spec: WorldSpec, config: OracleConfig) -> None:
         self.config = config
         self.cells = VisitedCells.of(spec, config.cell)
-        self._paid = Tally(spec.device)
+        self._paid = BonusStatistics(spec.device)
 
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
         """Pays (N,) for the cells that were entered, and remembers them."""

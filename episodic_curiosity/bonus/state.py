@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from episodic_curiosity.checks import first_difference
+from episodic_curiosity.support.checks import first_difference
 
 
 def copied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from episodic_curiosity.compiling import compile_varying
+from episodic_curiosity.support.compiling import compile_varying
 
 ROWS_PER_CHUNK = 1024  # on a CPU, so that a layer's activations stay in the cache
 

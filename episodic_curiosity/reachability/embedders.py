@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from episodic_curiosity.convolutions import Halving
-from episodic_curiosity.frames import BLOCK, to_blocks
+from episodic_curiosity.support.convolutions import Halving
+from episodic_curiosity.support.pixels import BLOCK, to_blocks
 
 SMALL_PADDING = 2  # pixels around a frame for the small embedder
 

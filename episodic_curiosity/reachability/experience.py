@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.checks import to_tensor
+from episodic_curiosity.support.checks import to_tensor
 
 
 class Experience(Protocol):

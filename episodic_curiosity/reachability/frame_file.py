@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from episodic_curiosity.checks import check_at_least
-from episodic_curiosity.files import change_file, create_file
 from episodic_curiosity.reachability.replay import check_rows, stretches
-from episodic_curiosity.saving import LoadError
+from episodic_curiosity.support.checks import check_at_least
+from episodic_curiosity.support.files import change_file, create_file
+from episodic_curiosity.support.machine import free_on_disk
+from episodic_curiosity.support.saving import LoadError
 
 ARRAYS: dict[torch.dtype, type[np.generic]] = {torch.uint8: np.uint8, torch.float32: np.float32}
 BLOCK = bytes(1 << 24)
@@ -192,13 +193,6 @@ class FrameFile:
 
     def _map(self, file: BinaryIO) -> Mapped:
         return np.memmap(file, ARRAYS[self._dtype], mode="r+", shape=self._shape)
-
-
-def free_on_disk(path: Path, *others: Path) -> int:
-    """Room for files of one folder: what is there under these names already takes no more."""
-    there = sum(file.stat().st_size for file in (path, *others) if file.exists())
-    folder = next(folder for folder in path.absolute().parents if folder.exists())
-    return shutil.disk_usage(folder).free + there
 
 
 def _checksum(frames: Mapped | None, added: int) -> int:

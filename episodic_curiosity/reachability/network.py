@@ -11,12 +11,12 @@ from typing import Literal, NamedTuple, Self, TypedDict
 import torch
 from torch import Tensor, nn
 
-from episodic_curiosity import saving
-from episodic_curiosity.checks import check_at_least, check_choice, check_views
-from episodic_curiosity.compiling import run_network
-from episodic_curiosity.frames import autocast, blocks_to_input, computing_in, to_input
 from episodic_curiosity.reachability.comparators import COMPARATORS
 from episodic_curiosity.reachability.embedders import EMBEDDERS, FRAME_SIDE, SMALL_PADDING
+from episodic_curiosity.support import saving
+from episodic_curiosity.support.checks import check_at_least, check_choice, check_views
+from episodic_curiosity.support.compiling import run_network
+from episodic_curiosity.support.pixels import autocast, blocks_to_input, computing_in, to_input
 
 EmbedderName = Literal["resnet18", "small", "mlp"]
 ComparatorName = Literal["mlp", "dot"]

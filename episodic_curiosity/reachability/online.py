@@ -8,11 +8,11 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from episodic_curiosity.checks import check_at_least, check_type
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.replay import FrameReplay, Replay
 from episodic_curiosity.reachability.training import FitConfig, NoPairsError, fit
+from episodic_curiosity.support.checks import check_at_least, check_type
 
 
 def _ten_epochs() -> FitConfig:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from episodic_curiosity.checks import check_at_least, check_choice
+from episodic_curiosity.support.checks import check_at_least, check_choice
 
 ONLINE_STRIDE = 5  # the online walk moves on by a draw of 1 to 5, plus 1, whatever k is
 STEPS_PER_PAIR = 4  # about what a walk at k = 5 yields; sizes a pass of the uniform sampler

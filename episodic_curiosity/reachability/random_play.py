@@ -11,21 +11,17 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor
 
-from episodic_curiosity.capture import Captured, graph_device
-from episodic_curiosity.checks import check_at_least
-from episodic_curiosity.randomness import random_below, random_unit, seed_words
-from episodic_curiosity.reachability.bar import progress_bar
 from episodic_curiosity.reachability.experience import Experience, Mixture
-from episodic_curiosity.reachability.frame_file import FrameFile, free_on_disk
+from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.network import RNetwork
-from episodic_curiosity.reachability.replay import (
-    FrameReplay,
-    Replay,
-    SnapshotReplay,
-    free_bytes,
-)
+from episodic_curiosity.reachability.replay import FrameReplay, Replay, SnapshotReplay
 from episodic_curiosity.reachability.training import FitConfig, FitReport, fit
-from episodic_curiosity.worlds import RedrawableWorld, Step, World, WorldSpec
+from episodic_curiosity.support.checks import check_at_least
+from episodic_curiosity.support.cuda_graphs import Captured, graph_device
+from episodic_curiosity.support.machine import free_bytes, free_on_disk
+from episodic_curiosity.support.progress import progress_bar
+from episodic_curiosity.support.randomness import random_below, random_unit, seed_words
+from episodic_curiosity.worlds.base import RedrawableWorld, Step, World, WorldSpec
 
 HELD_OUT_STEPS = 50_000  # at most: enough for the 10,000 pairs an accuracy is measured on
 SEED_STRIDE = 1_000_003  # between the seeds of the worlds of one fit

@@ -4,15 +4,15 @@ Shapes: T steps are kept, R of them arrive at once, N environments, B observatio
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, cast
 
 import torch
 from torch import Tensor
 
-from episodic_curiosity.checks import check_at_least, check_tensor
 from episodic_curiosity.reachability.experience import Experience
-from episodic_curiosity.worlds import RedrawableWorld, World
+from episodic_curiosity.support.checks import check_at_least, check_tensor
+from episodic_curiosity.support.machine import free_bytes
+from episodic_curiosity.worlds.base import RedrawableWorld, World
 
 
 class Replay(Experience, Protocol):
@@ -200,14 +200,3 @@ def check_fits(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device)
             f"{wanted / 1e9:.1f} GB, {device} has {free / 1e9:.1f} GB free: "
             f"lower `history`, or the steps of random play"
         )
-
-
-def free_bytes(device: torch.device) -> int | None:
-    """What could be allocated now; None where nobody says."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    meminfo = Path("/proc/meminfo")
-    if not meminfo.exists():
-        return None
-    sizes = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-    return int(sizes["MemAvailable"].split()[0]) * 1024

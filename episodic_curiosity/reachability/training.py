@@ -11,9 +11,6 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
-from episodic_curiosity.capture import Captured, graph_device
-from episodic_curiosity.checks import check_at_least, check_number, check_type, check_views
-from episodic_curiosity.reachability.bar import progress_bar
 from episodic_curiosity.reachability.experience import Experience, Window
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.pairs import (
@@ -23,6 +20,14 @@ from episodic_curiosity.reachability.pairs import (
     draw_pairs,
     find_episodes,
 )
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_number,
+    check_type,
+    check_views,
+)
+from episodic_curiosity.support.cuda_graphs import Captured, graph_device
+from episodic_curiosity.support.progress import progress_bar
 
 MAX_EACH = 5_000  # pairs of each kind: an accuracy to within half a per cent
 EVALUATION_BATCH = 512

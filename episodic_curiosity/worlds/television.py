@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from episodic_curiosity.checks import first_difference
-from episodic_curiosity.randomness import random_below, random_bits, seed_words
-from episodic_curiosity.worlds import RedrawableWorld, RestorableWorld, Step, World
+from episodic_curiosity.support.checks import first_difference
+from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
+from episodic_curiosity.worlds.base import RedrawableWorld, RestorableWorld, Step, World
 
 BLACK = 0  # what is shown: BLACK, an image's number counted from 1, or the seed of a noise
 SHOWN_BYTES = 8

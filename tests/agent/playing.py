@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv
 
-from episodic_curiosity.randomness import random_bits
-from episodic_curiosity.rollout import Rollout
+from episodic_curiosity.support.randomness import random_bits
+from episodic_curiosity.worlds.base import Rollout
 
 
 def rollout_of(**fields):

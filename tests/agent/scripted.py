@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.bonus.nothing import NoBonus
-from episodic_curiosity.worlds import Step, WorldSpec
+from episodic_curiosity.worlds.base import Step, WorldSpec
 
 Final = Literal["observation", "snapshot"]
 NUM_ACTIONS = 4

@@ -4,13 +4,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from episodic_curiosity.agent import Agent
 from episodic_curiosity.agent.collector import STREAM, Collector
-from episodic_curiosity.randomness import random_bits, seed_words
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import Step
-from tests import fake_graphs
+from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.support.randomness import random_bits, seed_words
+from episodic_curiosity.worlds.base import Rollout, Step
 from tests.agent.scripted import NUM_ACTIONS, ByPlace, Scripted, script
+from tests.support import fake_graphs
 
 NUM_STEPS, NUM_ENVS, NUM_VALUES = 5, 3, 2
 NUM_ROLLOUTS = 4

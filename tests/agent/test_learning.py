@@ -4,7 +4,7 @@ import torch
 
 from episodic_curiosity import Agent
 from episodic_curiosity.agent.ppo import PPO, PPOConfig
-from episodic_curiosity.randomness import random_bits
+from episodic_curiosity.support.randomness import random_bits
 from tests.agent.playing import CartPole, mean_return, play, rollout_of
 
 

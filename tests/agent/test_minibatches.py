@@ -3,10 +3,10 @@
 import torch
 
 from episodic_curiosity.agent import minibatches
-from episodic_curiosity.capture import Captured
-from tests import fake_graphs
+from episodic_curiosity.support.cuda_graphs import Captured
 from tests.agent.playing import random_rollout
 from tests.agent.test_ppo import make_agent, make_ppo, weights_of
+from tests.support import fake_graphs
 
 
 def learn(num_updates, *, same_tensors):

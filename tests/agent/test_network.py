@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from episodic_curiosity import Agent
-from episodic_curiosity.randomness import random_bits
+from episodic_curiosity.support.randomness import random_bits
 
 
 def test_the_nature_network_has_the_paper_s_size():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from episodic_curiosity.agent.tally import EpisodeTally
-from episodic_curiosity.worlds import Step
+from episodic_curiosity.worlds.base import Step
 from tests.agent.scripted import NUM_ACTIONS, Scripted, script
 
 NUM_STEPS, NUM_ENVS = 40, 3

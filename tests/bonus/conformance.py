@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from episodic_curiosity.bonus import Bonus
-from episodic_curiosity.bonus.tally import Tally
-from episodic_curiosity.worlds import Step, WorldSpec
+from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.bonus.statistics import BonusStatistics
+from episodic_curiosity.worlds.base import Step, WorldSpec
 from tests.bonus.steps import random_steps, rollout_of, spec
 
 NUM_ENVS = 3
@@ -46,7 +46,7 @@ def tensors_held(bonus: Any) -> Iterator[Tensor]:
             yield part
         elif isinstance(part, nn.Module):
             yield from part.state_dict().values()
-        elif isinstance(part, Tally):
+        elif isinstance(part, BonusStatistics):
             yield part.sums
         elif hasattr(part, "bonus"):
             yield from tensors_held(part)

@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.worlds import Step, WorldSpec
+from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
 
 def spec(

@@ -2,7 +2,7 @@
 
 import torch
 
-from episodic_curiosity.bonus import Bonus
+from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.constant import ConstantBonus, ConstantConfig
 from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
 from episodic_curiosity.bonus.icm import ICMBonus, ICMConfig
@@ -12,7 +12,7 @@ from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig, OnlineFitting
-from episodic_curiosity.worlds import WorldSpec
+from episodic_curiosity.worlds.base import WorldSpec
 from tests.bonus.conformance import NUM_ENVS, BonusConformance
 from tests.bonus.steps import spec
 from tests.bonus.test_episodic import random_r_network

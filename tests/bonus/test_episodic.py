@@ -7,7 +7,7 @@ from torch import Tensor
 from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.reachability.network import Embeddings, RNetwork
-from episodic_curiosity.worlds import Step
+from episodic_curiosity.worlds.base import Step
 from tests.bonus.transcription import AGGREGATES, OneEnvironment
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from episodic_curiosity.bonus.constant import ConstantBonus, ConstantConfig
 from episodic_curiosity.bonus.normalised import NormalisedBonus
-from episodic_curiosity.worlds import Step
+from episodic_curiosity.worlds.base import Step
 from tests.bonus.steps import spec, step
 
 

@@ -13,7 +13,7 @@ from episodic_curiosity.reachability.online import OnlineConfig, OnlineFitting
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.replay import SnapshotReplay
 from episodic_curiosity.reachability.training import FitConfig
-from episodic_curiosity.rollout import Rollout
+from episodic_curiosity.worlds.base import Rollout
 from tests.reachability.corridor import NUM_FEATURES, Corridor
 
 NUM_ENVS, NUM_STEPS = 3, 7

@@ -5,7 +5,7 @@ import dataclasses
 import torch
 from torch import Tensor
 
-from episodic_curiosity.worlds import Step, WorldSpec
+from episodic_curiosity.worlds.base import Step, WorldSpec
 
 NUM_FEATURES = 16
 

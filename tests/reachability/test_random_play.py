@@ -18,7 +18,7 @@ from episodic_curiosity.reachability.random_play import (
 )
 from episodic_curiosity.reachability.replay import FrameReplay, SnapshotReplay
 from episodic_curiosity.reachability.training import FitConfig
-from episodic_curiosity.worlds import make_world
+from episodic_curiosity.worlds.registry import make_world
 from tests.reachability.corridor import NUM_FEATURES, Corridor
 
 QUICK = FitConfig(iterations=3, batch_size=8)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.replay import FrameReplay, SnapshotReplay, check_fits
-from episodic_curiosity.saving import LoadError
-from episodic_curiosity.worlds import make_world
+from episodic_curiosity.support.saving import LoadError
+from episodic_curiosity.worlds.registry import make_world
 
 CPU = torch.device("cpu")
 NUM_ENVS = 2

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from episodic_curiosity.worlds import Step, World
+from episodic_curiosity.worlds.base import Step, World
 
 NUM_ENVS = 3
 STEPS = 12

@@ -2,8 +2,9 @@
 
 import pytest
 
-from episodic_curiosity.worlds import World, make_world
+from episodic_curiosity.worlds.base import World
 from episodic_curiosity.worlds.maze.tasks import TASKS
+from episodic_curiosity.worlds.registry import make_world
 from tests.worlds.conformance import NUM_ENVS, WorldConformance
 from tests.worlds.dmlab.builds import install
 

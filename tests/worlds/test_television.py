@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from episodic_curiosity.worlds import Step, WorldSpec, make_world
+from episodic_curiosity.worlds.base import Step, WorldSpec
+from episodic_curiosity.worlds.registry import make_world
 from episodic_curiosity.worlds.television import PROGRAMMES, Television
 
 IDLE = 2

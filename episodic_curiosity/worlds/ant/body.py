@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from episodic_curiosity.cores import num_cores
+from episodic_curiosity.support.machine import num_cores
 from episodic_curiosity.worlds.ant.scene import CAMERA_TURN, FIELD_OF_VIEW
 
 NUM_POSITIONS, NUM_VELOCITIES, NUM_MOTORS = 15, 14, 8

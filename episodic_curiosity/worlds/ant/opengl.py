@@ -9,14 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.worlds.ant.body import describe_ant, import_mujoco
 from episodic_curiosity.worlds.ant.scene import FLOOR_TILES, TILE, tile_texture
 from episodic_curiosity.worlds.ant.textures import SIZE, textures
-
-Picture = NDArray[np.uint8]
+from episodic_curiosity.worlds.base import Picture
 
 # Only the tiles around the ant are laid out, and anew when it comes near their edge. Those
 # beyond are less than a pixel high; a plane just below shows their mean colour.

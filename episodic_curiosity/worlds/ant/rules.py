@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from episodic_curiosity.randomness import random_bits, random_unit
+from episodic_curiosity.support.randomness import random_bits, random_unit
 from episodic_curiosity.worlds.ant.body import NUM_POSITIONS, NUM_VELOCITIES
 
 TASKS = ("no-reward", "escape-circle")

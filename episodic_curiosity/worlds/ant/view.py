@@ -13,7 +13,7 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from episodic_curiosity.compiling import compile_varying
+from episodic_curiosity.support.compiling import compile_varying
 from episodic_curiosity.worlds.ant import view_torch
 from episodic_curiosity.worlds.ant.scene import Scene
 from episodic_curiosity.worlds.ant.texels import make_texels

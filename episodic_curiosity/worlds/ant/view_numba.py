@@ -12,11 +12,11 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
+from episodic_curiosity.support.numba_threads import match_threads
 from episodic_curiosity.worlds.ant import texels as table
 from episodic_curiosity.worlds.ant import textures
 from episodic_curiosity.worlds.ant.scene import FLOOR_TILES, TILE, Scene, camera_axes
 from episodic_curiosity.worlds.ant.view_torch import Lens
-from episodic_curiosity.worlds.threads import match_threads
 
 f32, i32, u64 = np.float32, np.int32, np.uint64
 # Numba freezes a module's plain numbers into the kernel; a bare literal would be a float64.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from episodic_curiosity.checks import (
+from episodic_curiosity.support.checks import (
     check_at_least,
     check_choice,
     check_number,
@@ -21,16 +21,17 @@ from episodic_curiosity.checks import (
     first_difference,
     usable_device,
 )
-from episodic_curiosity.randomness import random_below, random_bits, seed_words
-from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
+from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds.ant import rules
 from episodic_curiosity.worlds.ant.body import NUM_MOTORS, NUM_POSITIONS, NUM_VELOCITIES, Ants
 from episodic_curiosity.worlds.ant.rules import EPISODE_STEPS, ORACLE_CELL, TASKS, Purpose
 from episodic_curiosity.worlds.ant.scene import Scene
 from episodic_curiosity.worlds.ant.view import HeadCamera
+from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
 
 if TYPE_CHECKING:
-    from episodic_curiosity.worlds.ant.opengl import OpenGLCamera, Picture
+    from episodic_curiosity.worlds.ant.opengl import OpenGLCamera
+    from episodic_curiosity.worlds.base import Picture
 
 # A snapshot is x, y, the features (of which the first five are the torso's height and turn) and
 # the floor's seed, four bytes each.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from episodic_curiosity.worlds.dmlab.levels import MIN_GOAL_DISTANCE, find_level
-from episodic_curiosity.worlds.workers import Workers
+from episodic_curiosity.worlds.processes.workers import Workers
 
 PROBE = (Path(__file__).with_name("probe.py"), "Probe")
 FIELDS = {"report": ((8192,), "uint8")}

@@ -1,4 +1,4 @@
-"""One game of DeepMind Lab as a worker plays it, as worlds/worker.py says."""
+"""One game of DeepMind Lab as a worker plays it, as worlds/processes/worker.py says."""
 
 import os
 from pathlib import Path

@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 
 WALL, START, GOAL, FLOOR = "*PG "
-Cell = tuple[int, int]  # row, column
+GridCell = tuple[int, int]  # row, column
 
 
 def with_far_starts(layout: str, distance: int, seed: int) -> str:
@@ -25,7 +25,7 @@ def with_far_starts(layout: str, distance: int, seed: int) -> str:
     raise ValueError(f"no goal of this layout has a start {distance} cells away")
 
 
-def path_lengths(rows: Sequence[str], goal: Cell) -> dict[Cell, int]:
+def path_lengths(rows: Sequence[str], goal: GridCell) -> dict[GridCell, int]:
     """Steps from the goal to every cell that can be reached, doors taken for open."""
     lengths = {goal: 0}
     reached = [goal]
@@ -38,7 +38,7 @@ def path_lengths(rows: Sequence[str], goal: Cell) -> dict[Cell, int]:
     return lengths
 
 
-def _rewritten(rows: Sequence[str], goal: Cell, far: set[Cell]) -> str:
+def _rewritten(rows: Sequence[str], goal: GridCell, far: set[GridCell]) -> str:
     """The layout with floor in place of all other goals, and of starts that are not far."""
     lines = [list(row) for row in rows]
     for cell in _cells(rows):
@@ -48,11 +48,11 @@ def _rewritten(rows: Sequence[str], goal: Cell, far: set[Cell]) -> str:
     return "".join("".join(line) + "\n" for line in lines)
 
 
-def _cells(rows: Sequence[str]) -> list[Cell]:
+def _cells(rows: Sequence[str]) -> list[GridCell]:
     return [(row, column) for row, line in enumerate(rows) for column in range(len(line))]
 
 
-def _at(rows: Sequence[str], cell: Cell) -> str:
+def _at(rows: Sequence[str], cell: GridCell) -> str:
     row, column = cell
     inside = 0 <= row < len(rows) and 0 <= column < len(rows[row])
     return rows[row][column] if inside else WALL

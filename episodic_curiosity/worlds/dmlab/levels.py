@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from episodic_curiosity.worlds import Split
-from episodic_curiosity.worlds.maze.tasks import TASKS
+from episodic_curiosity.worlds.base import Split
+from episodic_curiosity.worlds.lab.tasks import LAB_TASKS
 
 FRAMES_PER_SECOND = 60
 REPEAT = 4  # frames of a step
@@ -58,15 +58,6 @@ DMLAB_30 = (
 # Two of them have a script of their own to be tested with, which has to be asked for.
 HELD_OUT = ("rooms_collect_good_objects_test", "rooms_exploit_deferred_effects_test")
 
-_PAPER = {
-    "sparse": "explore_goal_locations_large",
-    "very-sparse": "explore_goal_locations_large",
-    "sparse-doors": "explore_obstructed_goals_large",
-    "no-reward": "explore_goal_locations_large",
-    "no-reward-no-fire": "explore_goal_locations_large",
-    "dense-1": "rooms_keys_doors_puzzle",
-    "dense-2": "rooms_collect_good_objects_train",
-}
 _SECONDS = {
     "explore_goal_locations_large": 120,
     "explore_goal_locations_small": 90,
@@ -128,20 +119,22 @@ class Level:
 def find_level(task: str) -> Level:
     """The level of one of the paper's tasks, of DMLab-30 by its name, or of any path."""
     if not task:
-        raise ValueError(f"dmlab/... must be one of {', '.join(_PAPER)} or the name of a level")
-    name = _PAPER.get(task, task)
+        raise ValueError(
+            f"dmlab/... must be one of {', '.join(LAB_TASKS)} or the name of a level"
+        )
+    played = LAB_TASKS.get(task)
+    name = task if played is None else played.level
     is_ours = name in DMLAB_30 or name in HELD_OUT
     level = Level(
         path=FOLDER + name if is_ours else name,
         episode_steps=_SECONDS.get(name, LONGEST) * FRAMES_PER_SECOND // REPEAT,
         settings={"allowHoldOutLevels": "true"} if name in HELD_OUT else {},
     )
-    if task not in _PAPER:
+    if played is None:
         return level
-    maze = TASKS[task]
     return dataclasses.replace(
         level,
-        actions=maze.actions,
-        reward_scale=maze.reward_scale,
-        min_goal_distance=maze.min_goal_distance,
+        actions=played.actions,
+        reward_scale=played.reward_scale,
+        min_goal_distance=played.min_goal_distance,
     )

@@ -15,9 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from episodic_curiosity.checks import check_at_least, check_choice, check_size, usable_device
-from episodic_curiosity.cores import num_cores
-from episodic_curiosity.worlds import SPLITS, Split, WorldSpec
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_choice,
+    check_size,
+    usable_device,
+)
+from episodic_curiosity.support.machine import num_cores
+from episodic_curiosity.worlds.base import SPLITS, Picture, Split, WorldSpec
 from episodic_curiosity.worlds.dmlab.area import AreaResize
 from episodic_curiosity.worlds.dmlab.build import check_installed, examine_build
 from episodic_curiosity.worlds.dmlab.engine import observed_fields
@@ -28,13 +33,13 @@ from episodic_curiosity.worlds.dmlab.levels import (
     REPEAT,
     find_level,
 )
-from episodic_curiosity.worlds.maze.overhead import Level as Plan
-from episodic_curiosity.worlds.maze.overhead import Picture, draw_overhead
-from episodic_curiosity.worlds.maze.tasks import ORACLE_CELL, TEXT_MAZE, find_actions
-from episodic_curiosity.worlds.maze.text import from_text
-from episodic_curiosity.worlds.worker import End
-from episodic_curiosity.worlds.worker_world import Array, WorkerWorld
-from episodic_curiosity.worlds.workers import Workers
+from episodic_curiosity.worlds.lab.elements import TEXT_MAZE
+from episodic_curiosity.worlds.lab.overhead import FloorPlan, draw_overhead
+from episodic_curiosity.worlds.lab.tasks import ORACLE_CELL, find_actions
+from episodic_curiosity.worlds.lab.text import from_text
+from episodic_curiosity.worlds.processes.worker import End
+from episodic_curiosity.worlds.processes.workers import Workers
+from episodic_curiosity.worlds.processes.world import Array, WorkerWorld
 
 ENGINE = (Path(__file__).with_name("engine.py"), "LabEngine")
 FRAME_SIZE = (120, 160)  # the authors'
@@ -160,7 +165,7 @@ class DMLabWorld(WorkerWorld):
             raise ValueError(
                 f"the maze of {self.spec.task} cannot be drawn from above: {error}"
             ) from None
-        plan = Plan(cells, np.zeros_like(cells))
+        plan = FloorPlan(cells, np.zeros_like(cells))
         x, y, _, yaw = self._board.present["pose"][env].tolist()
         return draw_overhead(TEXT_MAZE, plan, **{"agent": (x, y, yaw), **marks})
 

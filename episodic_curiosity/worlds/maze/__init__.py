@@ -1,5 +1,5 @@
 """N first-person mazes stepped and drawn as one batch: DeepMind Lab's tasks, rebuilt.
 
-layouts and puzzles draw levels, pool keeps them, body moves, shots hit, rules pay and end,
-render draws; world puts them together.
+levels says what a level is, render draws what is seen, rules say what happens in a step; world
+puts them together.
 """

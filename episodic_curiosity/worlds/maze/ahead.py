@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from episodic_curiosity import __version__
-from episodic_curiosity.cores import num_cores
-from episodic_curiosity.worlds.maze.layouts import MazeLayout
+from episodic_curiosity.support.machine import num_cores
+from episodic_curiosity.support.version import __version__
+from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.tasks import change_task, find_task
 
 CORES_EACH = 4  # of those at work, for the compiler has helpers of its own

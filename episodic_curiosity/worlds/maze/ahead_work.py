@@ -7,15 +7,16 @@ from typing import Any
 
 import torch
 
-from episodic_curiosity.worlds.maze import render_torch, walk_torch
-from episodic_curiosity.worlds.maze.advance import compile_advance, keep
-from episodic_curiosity.worlds.maze.level_map import make_level_map
-from episodic_curiosity.worlds.maze.levels import find_pool, make_levels
-from episodic_curiosity.worlds.maze.render_compiled import compiled_parts
-from episodic_curiosity.worlds.maze.rules import Rules
-from episodic_curiosity.worlds.maze.state import MazeState, blank_state, scene_of
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool
+from episodic_curiosity.worlds.maze.render import render_torch, walk_torch
+from episodic_curiosity.worlds.maze.render.level_map import make_level_map
+from episodic_curiosity.worlds.maze.render.render_compiled import compiled_passes
+from episodic_curiosity.worlds.maze.render.textures import textures
+from episodic_curiosity.worlds.maze.rules.advance import compile_advance, keep
+from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
+from episodic_curiosity.worlds.maze.rules.rules import Rules
+from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, scene_of
 from episodic_curiosity.worlds.maze.tasks import change_task, find_task
-from episodic_curiosity.worlds.maze.textures import textures
 
 
 def main(mark: str, what: str, arguments: str) -> None:
@@ -34,7 +35,7 @@ def compile_rules(
     backend: str = "inductor",
 ) -> None:
     """One step of the rules."""
-    rules, state = _few_levels(name, changes, num_envs, num_levels, device)
+    _, rules, state = _few_levels(name, changes, num_envs, num_levels, device)
     actions = torch.zeros(num_envs, dtype=torch.int64, device=device)
     compile_advance(rules, num_envs, backend)(state, actions)
 
@@ -49,19 +50,19 @@ def compile_pictures(
     backend: str = "inductor",
 ) -> None:
     """The last part of pictures; those before it are drawn with, but not compiled."""
-    rules, state = _few_levels(name, changes, num_envs, num_levels, device)
-    theme, stage = rules.task.theme, rules.levels.stage
-    level_map = make_level_map(theme, stage)
+    pool, rules, state = _few_levels(name, changes, num_envs, num_levels, device)
+    theme = rules.task.theme
+    level_map = make_level_map(theme, pool, device)
     shape = (*level_map.code.shape[1:], *size)
-    parts = compiled_parts(theme, level_map.has_slabs, shape, backend, num_frames=num_envs)
-    parts = parts._replace(
+    passes = compiled_passes(theme, level_map.has_slabs, shape, backend, num_frames=num_envs)
+    passes = passes._replace(
         begin=render_torch.begin,
         walk_on=walk_torch.walk_on,
         find_columns=render_torch.find_columns,
     )
     camera = walk_torch.make_camera(*size, torch.device(device))
     pictures = textures().to(torch.device(device))
-    render_torch.render(theme, level_map, pictures, camera, scene_of(state), parts=parts)
+    render_torch.render(theme, level_map, pictures, camera, scene_of(state), passes=passes)
 
 
 WORK: dict[str, Callable[..., None]] = {"rules": compile_rules, "pictures": compile_pictures}
@@ -69,12 +70,12 @@ WORK: dict[str, Callable[..., None]] = {"rules": compile_rules, "pictures": comp
 
 def _few_levels(
     name: str, changes: Mapping[str, Any], num_envs: int, num_levels: int, device: str
-) -> tuple[Rules, MazeState]:
-    """Rules, and a state in which episodes have begun."""
+) -> tuple[LevelPool, Rules, MazeState]:
+    """Levels, their rules, and a state in which episodes have begun."""
     task = change_task(find_task(name), changes)
     pool = find_pool(task, layout=None, num_levels=num_levels, level_seed=0, split="train")
     rules = Rules(task, make_levels(task, pool, torch.device(device)), always=True)
     key = torch.zeros(num_envs, dtype=torch.int64, device=device)
     state = blank_state(key, rules.num_sprites)
     keep(state, rules.new_episode(state))
-    return rules, state
+    return pool, rules, state

@@ -14,7 +14,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.worlds import Step, make_world
+from episodic_curiosity.worlds.base import Step
+from episodic_curiosity.worlds.registry import make_world
 
 Array = NDArray[Any]
 IDS = {

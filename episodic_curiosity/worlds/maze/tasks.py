@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from episodic_curiosity.checks import check_at_least, check_number, check_type
-from episodic_curiosity.worlds.maze.body import SLAB
-from episodic_curiosity.worlds.maze.layouts import MazeLayout
-from episodic_curiosity.worlds.maze.pool import ROOM_THEME
-from episodic_curiosity.worlds.maze.puzzles import PuzzleLayout
-from episodic_curiosity.worlds.maze.scene import DoorStyle, Theme
+from episodic_curiosity.support.checks import check_at_least, check_number, check_type
+from episodic_curiosity.worlds.lab.elements import TEXT_MAZE, DoorStyle, Theme
+from episodic_curiosity.worlds.lab.tasks import LAB_TASKS, find_actions
+from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
+from episodic_curiosity.worlds.maze.levels.pool import ROOM_THEME
+from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout
+from episodic_curiosity.worlds.maze.rules.body import SLAB
 
-ORACLE_CELL = 30.0  # units, the side of a Grid-Oracle cell
 LOOK = 20 * 0.1056  # degrees turned in one frame
 
 
@@ -40,11 +40,6 @@ COMMANDS = {
     "fire": Command(fire=True),
     "idle": Command(),
 }
-_NINE = tuple(COMMANDS)[:9]
-_SETS = {"nine": _NINE, "no-fire": _NINE[:8], "three": ("forward", "look left", "look right")}
-ACTION_SETS = _SETS | {f"{name}+idle": (*names, "idle") for name, names in _SETS.items()}
-
-TEXT_MAZE = Theme()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +72,21 @@ class MazeTask:
         return self.layout.min_goal_distance if isinstance(self.layout, MazeLayout) else 0
 
 
+def _with_goal(name: str, *, doors: bool = False) -> MazeTask:
+    task = LAB_TASKS[name]
+    return MazeTask(
+        layout=MazeLayout(doors=doors, min_goal_distance=task.min_goal_distance),
+        reward_scale=task.reward_scale,
+        actions=task.actions,
+    )
+
+
 TASKS = {
-    "sparse": MazeTask(layout=MazeLayout()),
-    "very-sparse": MazeTask(layout=MazeLayout(min_goal_distance=10)),
-    "sparse-doors": MazeTask(layout=MazeLayout(doors=True)),
-    "no-reward": MazeTask(layout=MazeLayout(), reward_scale=0.0),
-    "no-reward-no-fire": MazeTask(layout=MazeLayout(), reward_scale=0.0, actions="no-fire"),
+    "sparse": _with_goal("sparse"),
+    "very-sparse": _with_goal("very-sparse"),
+    "sparse-doors": _with_goal("sparse-doors", doors=True),
+    "no-reward": _with_goal("no-reward"),
+    "no-reward-no-fire": _with_goal("no-reward-no-fire"),
     "dense-1": MazeTask(
         rule="keys",
         layout=PuzzleLayout(),
@@ -118,14 +122,6 @@ def find_task(name: str) -> MazeTask:
     if name not in TASKS:
         raise ValueError(f"there is no maze task {name!r}; choose one of {', '.join(TASKS)}")
     return TASKS[name]
-
-
-def find_actions(name: str) -> tuple[str, ...]:
-    """The action names of a set, in the order of their numbers."""
-    if name not in ACTION_SETS:
-        choices = ", ".join(ACTION_SETS)
-        raise ValueError(f"there is no action set {name!r}; choose one of {choices}")
-    return ACTION_SETS[name]
 
 
 def change_task(task: MazeTask, options: Mapping[str, Any]) -> MazeTask:

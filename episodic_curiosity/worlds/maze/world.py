@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from episodic_curiosity.checks import (
+from episodic_curiosity.support.checks import (
     check_actions,
     check_at_least,
     check_size,
@@ -18,23 +18,25 @@ from episodic_curiosity.checks import (
     first_difference,
     usable_device,
 )
-from episodic_curiosity.randomness import random_below, random_bits, seed_words
-from episodic_curiosity.worlds import SPLITS, Split, Step, WorldSpec
-from episodic_curiosity.worlds.maze import snapshot
-from episodic_curiosity.worlds.maze.advance import (
+from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
+from episodic_curiosity.worlds.base import SPLITS, Picture, Split, Step, WorldSpec
+from episodic_curiosity.worlds.lab.elements import CellKind
+from episodic_curiosity.worlds.lab.tasks import ORACLE_CELL
+from episodic_curiosity.worlds.maze.ahead import Ahead, begin_ahead
+from episodic_curiosity.worlds.maze.overhead import overhead_of
+from episodic_curiosity.worlds.maze.render import snapshot
+from episodic_curiosity.worlds.maze.render.renderer import Renderer
+from episodic_curiosity.worlds.maze.render.scene import Scene
+from episodic_curiosity.worlds.maze.rules.advance import (
     Advance,
     compile_advance,
     keep,
     make_advance,
 )
-from episodic_curiosity.worlds.maze.ahead import Ahead, begin_ahead
-from episodic_curiosity.worlds.maze.levels import find_pool, make_levels
-from episodic_curiosity.worlds.maze.overhead import Picture, overhead_of
-from episodic_curiosity.worlds.maze.render import Renderer
-from episodic_curiosity.worlds.maze.rules import Outcome, Purpose, Rules
-from episodic_curiosity.worlds.maze.scene import Cell, Scene
-from episodic_curiosity.worlds.maze.state import MazeState, blank_state, scene_of
-from episodic_curiosity.worlds.maze.tasks import ORACLE_CELL, change_task, find_task
+from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
+from episodic_curiosity.worlds.maze.rules.rules import Purpose, Rules, TaskSignals
+from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, scene_of
+from episodic_curiosity.worlds.maze.tasks import change_task, find_task
 
 LAYOUT_DECIDES = {"maze_size", "rooms", "room_size"}
 ORIGIN_HEIGHT = 24.125  # of a body's origin above the floor
@@ -91,10 +93,10 @@ class MazeWorld:
                 num_levels=num_levels,
                 device=self._device,
             )
-        pool = find_pool(
+        self._pool = find_pool(
             self._task, layout=layout, num_levels=num_levels, level_seed=level_seed, split=split
         )
-        self._levels = make_levels(self._task, pool, self._device)
+        self._levels = make_levels(self._task, self._pool, self._device)
         self._rules = Rules(self._task, self._levels, always=not on_cpu)
         self._advance: Advance = (
             make_advance(self._rules) if on_cpu else compile_advance(self._rules, num_envs)
@@ -168,7 +170,7 @@ class MazeWorld:
         self._check_begun()
         nothing = torch.zeros_like(self._state.yaw)
         no = nothing.bool()
-        return self._emit(Outcome(nothing, no, no.clone()), no.clone())
+        return self._emit(TaskSignals(nothing, no, no.clone()), no.clone())
 
     def place(self, position: Tensor, yaw: Tensor) -> Step:
         """Puts bodies at (N, 2) or (N, 3) positions, at rest, looking along (N,) degrees."""
@@ -204,7 +206,7 @@ class MazeWorld:
 
     def overhead(self, env: int = 0, **marks: Any) -> Picture:
         """One environment's level from above, (H, W, 3) bytes; marks as in draw_overhead."""
-        return overhead_of(self._task.theme, self._levels.stage, self.scene(), env, **marks)
+        return overhead_of(self._task.theme, self._pool, self.scene(), env, **marks)
 
     def snapshot(self) -> Tensor:
         """The present views as (N, at most 256) bytes, for `redraw`."""
@@ -267,7 +269,7 @@ class MazeWorld:
     ) -> Renderer:
         return Renderer(
             self._task.theme,
-            self._levels.stage,
+            self._pool,
             *size,
             self._device,
             num_frames=num_frames,
@@ -276,13 +278,13 @@ class MazeWorld:
 
     def _on_floor(self, position: Tensor) -> Tensor:
         """Which of (N, 2) positions are on some floor of their row's level: (N,) bool."""
-        ground, cells = self._levels.ground, self._levels.stage.cells
+        ground = self._levels.ground
+        height, width = self._pool.cells.shape[1:]
         column, row = ((position.T - ground.origin) / ground.cell).floor().long().unbind()
-        height, width = cells.shape[1:]
-        inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+        inside: Tensor = (column >= 0) & (column < width) & (row >= 0) & (row < height)
         row, column = row.clamp(0, height - 1), column.clamp(0, width - 1)
-        kind = cells[self._state.level, row, column]
-        return inside & (kind != Cell.WALL) & (kind != Cell.VOID)
+        kind = self._levels.cells[self._state.level, row * width + column]
+        return inside & (kind != CellKind.WALL) & (kind != CellKind.VOID)
 
     def _checked(self, actions: Tensor) -> Tensor:
         """Valid indices; on a GPU a bad one is noted and raised by the next `check`."""
@@ -313,7 +315,7 @@ class MazeWorld:
         self._out_of_range |= is_bad
         return scene
 
-    def _emit(self, outcome: Outcome, first: Tensor) -> Step:
+    def _emit(self, outcome: TaskSignals, first: Tensor) -> Step:
         observation, view = self._frames(self.scene())
         return Step(
             observation=observation,

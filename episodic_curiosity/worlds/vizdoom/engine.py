@@ -1,4 +1,4 @@
-"""One game of Doom as a worker plays it: run by path, as worlds/worker.py says."""
+"""One game of Doom as a worker plays it: run by path, as worlds/processes/worker.py says."""
 
 from pathlib import Path
 from typing import Any

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from episodic_curiosity.files import read_file
-from episodic_curiosity.worlds import is_bare
+from episodic_curiosity.support.files import is_bare, read_file
 
 MAX_BYTES = 1_000_000
 REWARDS = (

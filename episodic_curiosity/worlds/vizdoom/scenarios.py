@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from episodic_curiosity.checks import check_at_least
-from episodic_curiosity.worlds import is_bare
+from episodic_curiosity.support.checks import check_at_least
+from episodic_curiosity.support.files import is_bare
 from episodic_curiosity.worlds.vizdoom.scenario_file import (
     ScenarioFile,
     check_wad,

@@ -7,11 +7,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from episodic_curiosity.checks import check_at_least, check_choice, check_size, usable_device
-from episodic_curiosity.worlds import SPLITS, Split, WorldSpec
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_choice,
+    check_size,
+    usable_device,
+)
+from episodic_curiosity.worlds.base import SPLITS, Split, WorldSpec
+from episodic_curiosity.worlds.processes.workers import Workers
+from episodic_curiosity.worlds.processes.world import Array, WorkerWorld
 from episodic_curiosity.worlds.vizdoom.scenarios import find_scenario
-from episodic_curiosity.worlds.worker_world import Array, WorkerWorld
-from episodic_curiosity.worlds.workers import Workers
 
 ENGINE = (Path(__file__).with_name("engine.py"), "DoomEngine")
 FRAME_SIZE = (120, 160)  # the smallest that the engine draws

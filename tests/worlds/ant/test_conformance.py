@@ -2,8 +2,9 @@
 
 import pytest
 
-from episodic_curiosity.worlds import World, make_world
 from episodic_curiosity.worlds.ant.rules import TASKS
+from episodic_curiosity.worlds.base import World
+from episodic_curiosity.worlds.registry import make_world
 from tests.worlds.conformance import NUM_ENVS, WorldConformance
 
 pytest.importorskip("mujoco.batch")

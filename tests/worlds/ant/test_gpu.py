@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.rollout import Rollout
-from episodic_curiosity.train import Parts
-from episodic_curiosity.worlds import make_world
-from tests.tiny_runs import METHODS, tiny_run
+from episodic_curiosity.runs.train import Parts
+from episodic_curiosity.worlds.base import Rollout
+from episodic_curiosity.worlds.registry import make_world
+from tests.runs.tiny_runs import METHODS, tiny_run
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from episodic_curiosity.worlds import make_world
 from episodic_curiosity.worlds.ant.opengl import OpenGLCamera
 from episodic_curiosity.worlds.ant.scene import Scene
 from episodic_curiosity.worlds.ant.view import HeadCamera
+from episodic_curiosity.worlds.registry import make_world
 
 pytest.importorskip("mujoco.batch")
 

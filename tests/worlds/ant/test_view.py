@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from episodic_curiosity.compiling import compile_varying
+from episodic_curiosity.support.compiling import compile_varying
 from episodic_curiosity.worlds.ant import view, view_torch
 from episodic_curiosity.worlds.ant.scene import Scene, camera_axes, tile_texture
 from episodic_curiosity.worlds.ant.texels import SKY, make_texels

@@ -7,8 +7,8 @@ import torch
 
 from episodic_curiosity.reachability.random_play import random_play
 from episodic_curiosity.reachability.replay import SnapshotReplay
-from episodic_curiosity.worlds import make_world
 from episodic_curiosity.worlds.ant.world import AntWorld
+from episodic_curiosity.worlds.registry import make_world
 
 pytest.importorskip("mujoco.batch")
 

@@ -1,7 +1,7 @@
 import pytest
 
-from episodic_curiosity.worlds import make_world
 from episodic_curiosity.worlds.dmlab.world import DMLabWorld
+from episodic_curiosity.worlds.registry import make_world
 from tests.worlds.dmlab.builds import Builds, install
 
 

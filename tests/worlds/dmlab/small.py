@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from episodic_curiosity.worlds import World
+from episodic_curiosity.worlds.base import World
 
 SMALL = {"frame_size": (24, 32), "view_size": (24, 32), "observation_size": (24, 32)}
 

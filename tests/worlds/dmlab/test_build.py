@@ -2,7 +2,8 @@
 
 import pytest
 
-from episodic_curiosity import cli, doctor
+from episodic_curiosity.cli import doctor
+from episodic_curiosity.cli import main as cli
 from episodic_curiosity.worlds.dmlab import build as module
 from episodic_curiosity.worlds.dmlab.build import examine_build
 from episodic_curiosity.worlds.dmlab.levels import DMLAB_30

@@ -8,7 +8,7 @@ import pytest
 
 from episodic_curiosity.worlds.dmlab.world import DMLabWorld
 from tests.worlds.dmlab.small import SMALL, act
-from tests.worlds.processes import have_ended
+from tests.worlds.processes.children import have_ended
 
 
 class TestFaults:

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from episodic_curiosity import methods
-from episodic_curiosity import train as training
-from episodic_curiosity.commands.fit import read_fit
-from episodic_curiosity.commands.train import read_train
-from episodic_curiosity.config import Run
-from episodic_curiosity.evaluate import evaluate_run
-from episodic_curiosity.paper import TASK_SETS
-from episodic_curiosity.run_lines import read_metrics
-from episodic_curiosity.worlds import make_world
-from tests.tiny_runs import METHODS, NUM_ENVS, tiny_run
+from episodic_curiosity.cli.fit import read_fit
+from episodic_curiosity.cli.train import read_train
+from episodic_curiosity.runs import build as building
+from episodic_curiosity.runs import train as training
+from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.evaluate import evaluate_run
+from episodic_curiosity.runs.run_lines import read_metrics
+from episodic_curiosity.runs.settings import TASK_SETS
+from episodic_curiosity.worlds.registry import make_world
+from tests.runs.tiny_runs import METHODS, NUM_ENVS, tiny_run
 
 LEVELS = ("natlab_fixed_large_map", "rooms_keys_doors_puzzle", "psychlab_visual_search")
 
@@ -95,7 +95,7 @@ def test_an_r_network_for_many_levels(build, monkeypatch, tmp_path):  # noqa: AR
     play = replace(run.r_network.random_play, tasks=tuple(f"dmlab/{name}" for name in LEVELS))
     play = replace(play, steps=600)
     with monkeypatch.context() as patch:
-        patch.setattr(methods, "make_world", make)
+        patch.setattr(building, "make_world", make)
         fitted = replace(run, r_network=replace(run.r_network, random_play=play))
         training.fit(fitted, tmp_path / "net", progress=False)
     assert [world.spec.task for world in made] == 2 * [f"dmlab/{name}" for name in LEVELS]

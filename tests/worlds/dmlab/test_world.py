@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from episodic_curiosity.worlds import SPLITS, make_world
+from episodic_curiosity.worlds.base import SPLITS
 from episodic_curiosity.worlds.dmlab import world as module
 from episodic_curiosity.worlds.dmlab.far_starts import path_lengths
 from episodic_curiosity.worlds.dmlab.levels import (
@@ -17,7 +17,9 @@ from episodic_curiosity.worlds.dmlab.levels import (
     MIXER_SEEDS,
     find_level,
 )
-from episodic_curiosity.worlds.maze.tasks import ACTION_SETS, TASKS
+from episodic_curiosity.worlds.lab.tasks import ACTION_SETS
+from episodic_curiosity.worlds.maze.tasks import TASKS
+from episodic_curiosity.worlds.registry import make_world
 from tests.worlds.dmlab.builds import STANDIN
 from tests.worlds.dmlab.small import SMALL, act
 from tests.worlds.dmlab.walking import Walker

@@ -7,12 +7,13 @@ import pytest
 import torch
 import torch._inductor.config
 
-from episodic_curiosity.worlds.maze import ahead, ahead_work, render_torch, walk_torch
-from episodic_curiosity.worlds.maze.advance import compile_advance
-from episodic_curiosity.worlds.maze.level_map import make_level_map
-from episodic_curiosity.worlds.maze.render_compiled import compiled_parts
-from episodic_curiosity.worlds.maze.rules import Rules
-from episodic_curiosity.worlds.maze.textures import textures
+from episodic_curiosity.worlds.maze import ahead, ahead_work
+from episodic_curiosity.worlds.maze.render import render_torch, walk_torch
+from episodic_curiosity.worlds.maze.render.level_map import make_level_map
+from episodic_curiosity.worlds.maze.render.render_compiled import compiled_passes
+from episodic_curiosity.worlds.maze.render.textures import textures
+from episodic_curiosity.worlds.maze.rules.advance import compile_advance
+from episodic_curiosity.worlds.maze.rules.rules import Rules
 from episodic_curiosity.worlds.maze.world import MazeWorld
 
 
@@ -61,12 +62,13 @@ def test_pictures_of_a_few_levels_are_compiled_as_those_of_many(task):
         ahead_work.compile_pictures(task, {}, 6, 8, "cpu", size, backend=few)
     world = MazeWorld(task, num_envs=6, seed=3, num_levels=50)
     world.reset()
-    theme, level_map = world._task.theme, make_level_map(world._task.theme, world._levels.stage)
+    theme = world._task.theme
+    level_map = make_level_map(theme, world._pool, "cpu")
     shape = (*level_map.code.shape[1:], *size)
-    parts = compiled_parts(theme, level_map.has_slabs, shape, many, num_frames=6)
+    passes = compiled_passes(theme, level_map.has_slabs, shape, many, num_frames=6)
     camera = walk_torch.make_camera(*size, torch.device("cpu"))
-    render_torch.render(theme, level_map, textures(), camera, world.scene(), parts=parts)
-    assert len(many.graphs) > len(few.graphs) == 1  # all of its parts, and the last of them
+    render_torch.render(theme, level_map, textures(), camera, world.scene(), passes=passes)
+    assert len(many.graphs) > len(few.graphs) == 1  # all of its passes, and the last of them
     assert few.graphs == many.graphs[-1:]
     assert many.num_fixed > 20
 

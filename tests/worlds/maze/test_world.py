@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from episodic_curiosity.worlds import make_world
-from episodic_curiosity.worlds.maze.tasks import ACTION_SETS, TASKS
+from episodic_curiosity.worlds.lab.tasks import ACTION_SETS
+from episodic_curiosity.worlds.maze.tasks import TASKS
 from episodic_curiosity.worlds.maze.world import MazeWorld
+from episodic_curiosity.worlds.registry import make_world
 
 CORRIDOR = "********\n*P    G*\n********"
 

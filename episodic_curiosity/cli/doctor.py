@@ -1,0 +1,95 @@
+"""What is installed here, and how fast the core runs on it."""
+
+import importlib.util
+import os
+import platform
+import time
+from importlib import metadata
+
+import torch
+
+from episodic_curiosity.bonus.curiosity import EpisodicCuriosity
+from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.support.version import __version__
+from episodic_curiosity.worlds.dmlab.build import examine_build
+
+PACKAGES = (
+    "torch",
+    "numpy",
+    "gymnasium",
+    "numba",
+    "safetensors",
+    "tyro",
+    "rich",
+    "tensorboard",
+    "vizdoom",
+    "mujoco",
+    "ray",
+    "pillow",
+    "imageio-ffmpeg",
+)
+NUM_ENVS = 16
+LAB_STEPS = 200  # timed in DeepMind Lab, where it is installed
+
+
+def doctor() -> None:
+    """Says what is installed, what it runs on and how fast the bonus is here."""
+    print(f"episodic-curiosity {__version__}, Python {platform.python_version()}")
+    for package in PACKAGES:
+        print(f"  {package:12} {_version(package)}")
+    print(f"  deepmind_lab {_lab()}")
+    devices = ["cpu"]
+    print(f"  cpu          {os.cpu_count()} cores, torch uses {torch.get_num_threads()}")
+    for index in range(torch.cuda.device_count()):
+        devices.append(f"cuda:{index}")
+        memory = torch.cuda.get_device_properties(index).total_memory / 1e9
+        print(f"  cuda:{index}       {torch.cuda.get_device_name(index)}, {memory:.0f} GB")
+    print(f"The bonus of {NUM_ENVS} environments with 84 x 84 colour frames, memory of 200:")
+    for device in devices:
+        print(f"  {device:12} {_bonus_per_second(device):,.0f} environment steps/s")
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _lab() -> str:
+    """Which build of DeepMind Lab is here, what it can do and how fast it is."""
+    if importlib.util.find_spec("deepmind_lab") is None:
+        return "not installed: docs/dmlab.md; maze/... runs the same tasks without it"
+    try:
+        build = examine_build(LAB_STEPS)
+    except (ImportError, OSError) as error:
+        return str(error)
+    start = "very-sparse needs --world.redraw-starts"
+    if build.is_patched:
+        start = "with the authors' minGoalDistance"
+    elif not build.overrides_layouts:
+        start = "very-sparse cannot be played"
+    return (
+        f"{build.version} in {build.folder}, {start}; an episode begins in "
+        f"{build.seconds_to_begin:.1f} s, one environment takes "
+        f"{build.steps_per_second:,.0f} steps/s at 160 x 120"
+    )
+
+
+def _bonus_per_second(device: str) -> float:
+    """Of the fast R-network with full memories, after a warm-up, for about half a second."""
+    curiosity = EpisodicCuriosity(RNetwork(view_shape=(3, 84, 84)).to(device), NUM_ENVS)
+    curiosity.memory.embeddings.normal_()
+    curiosity.memory.added.fill_(curiosity.memory.capacity)
+    view = torch.randint(0, 256, (NUM_ENVS, 3, 84, 84), dtype=torch.uint8, device=device)
+    first = torch.zeros(NUM_ENVS, dtype=torch.bool, device=device)
+    for _ in range(5):
+        curiosity.bonus(view, first)
+    curiosity.metrics()  # waits for the device
+    start, steps = time.perf_counter(), 0
+    while time.perf_counter() - start < 0.5:
+        for _ in range(10):
+            curiosity.bonus(view, first)
+        curiosity.metrics()
+        steps += 10 * NUM_ENVS
+    return steps / (time.perf_counter() - start)

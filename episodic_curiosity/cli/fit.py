@@ -1,0 +1,79 @@
+"""`curiosity fit`."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from episodic_curiosity.cli.arguments import (
+    EXAMPLE,
+    PRESET,
+    check_out,
+    read_some,
+    resolve,
+    with_hyphens,
+)
+from episodic_curiosity.runs import settings
+from episodic_curiosity.runs.config import RNetworkOptions, Run
+from episodic_curiosity.worlds.base import WorldConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """What `curiosity fit` takes."""
+
+    task: str | None = None  # whose random play it is fitted to
+    tasks: str | None = None  # or that of several alike: a,b,c, or all of dmlab-30
+    out: Path  # the folder for the R-network
+    preset: str = PRESET  # paper, gpu or cpu
+    steps: int | None = None  # of random play, all environments together; None: the preset's
+    seed: int = 0  # of everything random
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU where there is one
+    # Which R-network: that of the paper's tables or the fast one. None: the preset's.
+    architecture: Annotated[
+        Literal["paper", "fast"] | None, tyro.conf.arg(name="r-network")
+    ] = None
+    world: WorldConfig
+    r_network: RNetworkOptions
+
+
+def fit(arguments: list[str]) -> None:
+    """Fits an R-network to random play, for train --r-network-from."""
+    run, folder = read_fit(arguments)
+    check_out(folder)
+    from episodic_curiosity.runs.train import fit as fit_run
+
+    fit_run(run, folder, progress=True)
+
+
+def read_fit(arguments: list[str]) -> tuple[Run, Path]:
+    """A run whose steps are those of the random play, and the folder for the R-network."""
+    arguments = with_hyphens(arguments)
+    some = read_some(arguments)
+    if (some.task is None) == (some.tasks is None) and not some.help:
+        raise ValueError("say whose random play to fit to with --task or with --tasks")
+    task = some.task or settings.split_tasks(some.tasks or EXAMPLE)[0]
+    run = resolve(some, task, "ppo+ec")
+    assert run.r_network is not None
+    options = tyro.cli(
+        FitOptions,
+        default=FitOptions(out=tyro.MISSING, world=run.world, r_network=run.r_network),
+        args=arguments,
+        prog="curiosity fit",
+        description=fit.__doc__,
+        config=(tyro.conf.AvoidSubcommands,),
+    )
+    r_network = options.r_network
+    assert r_network.random_play is not None
+    steps = r_network.random_play.steps if options.steps is None else options.steps
+    play = dataclasses.replace(r_network.random_play, steps=steps)
+    run = dataclasses.replace(
+        run,
+        steps=steps,
+        device=options.device,
+        world=options.world,
+        r_network=dataclasses.replace(r_network, random_play=play),
+    )
+    return run, options.out

@@ -1,0 +1,163 @@
+"""`curiosity table`.
+
+Read with argparse and not, as the other commands, with tyro: this one also has to run on
+machines with nothing but PyTorch, as `python -m episodic_curiosity.cli.table`.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from episodic_curiosity.cli.errors import FAILED, Reader, call, whole_number
+from episodic_curiosity.experiments.cells import EPISODES, LEAST_EPISODES, Cell
+from episodic_curiosity.experiments.claims import CLAIMS, claimed_cells
+from episodic_curiosity.experiments.tables import EXPERIMENTS, Experiment
+from episodic_curiosity.runs.presets import PRESETS
+from episodic_curiosity.support.checks import check_at_least, check_choice
+
+CLAIMED = "claims"  # not a table of the paper: what its words promise
+BUSY = 3  # exit code: nothing failed, and another process is at what is missing
+SEEDS, MOST_SEEDS = 5, 1_000
+
+
+def table(arguments: list[str]) -> None:
+    """Measures the missing cells of one of the paper's tables, here or on a Ray cluster."""
+    options = _read(arguments)
+    if options.list:
+        print(_list())
+        return
+    check_options(options)
+    cells = find_cells(options)
+    if options.dry_run:
+        from episodic_curiosity.experiments.forecast import forecast, show
+
+        print(show(forecast(cells, options.out, options.runs, options.episodes)))
+        return
+    from episodic_curiosity.experiments.runner import RunnerConfig, run_cells
+
+    settings = RunnerConfig(
+        results=options.out,
+        runs=options.runs,
+        episodes=options.episodes,
+        device=options.device,
+        progress=options.ray is None,
+    )
+    try:
+        if options.ray is None:
+            outcomes = run_cells(cells, settings)
+        else:
+            from episodic_curiosity.experiments.on_ray import Request, run_cells_on_ray
+
+            cpus, gpus = options.ray_cpus, options.ray_gpus
+            request = Request(
+                num_cpus=1.0 if cpus is None else cpus, num_gpus=0.0 if gpus is None else gpus
+            )
+            outcomes = run_cells_on_ray(cells, settings, options.ray, request)
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        raise
+    states = {outcome.state for outcome in outcomes if not outcome.is_good}
+    if states:
+        sys.exit(BUSY if states == {"busy"} else FAILED)
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Raises where options are out of bounds, or would be ignored beside others."""
+    check_at_least("--episodes", options.episodes, LEAST_EPISODES)
+    for name in ("out", "runs"):
+        folder = getattr(options, name)
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"--{name} must be a folder, and {folder} is a file")
+    if options.seeds is not None:
+        check_at_least("--seeds", options.seeds, 1)
+        if options.seeds > MOST_SEEDS:
+            raise ValueError(f"--seeds must be at most {MOST_SEEDS:,}, got {options.seeds:,}")
+    for names, wanted, is_there in (
+        (("world", "seeds"), "a whole table, not for --cell", not options.cell),
+        (("ray_cpus", "ray_gpus"), "a cluster: name it with --ray", options.ray is not None),
+    ):
+        for name in names:
+            if getattr(options, name) is not None and not is_there:
+                raise ValueError(f"--{name.replace('_', '-')} is for {wanted}")
+
+
+def find_cells(options: argparse.Namespace) -> list[Cell]:
+    """What a command line asks for; a mistake is told the choices."""
+    name = options.table
+    if name is None:
+        raise ValueError(f"say which table: one of {', '.join((*EXPERIMENTS, CLAIMED))}")
+    check_choice("the table", name, (*EXPERIMENTS, CLAIMED))
+    check_choice("preset", options.preset, PRESETS)
+    seeds = SEEDS if options.seeds is None else options.seeds
+    steps = PRESETS[options.preset].steps if options.steps is None else options.steps
+    if name == CLAIMED:
+        worlds = dict.fromkeys(
+            world for claim in CLAIMS for world in EXPERIMENTS[claim.experiment].worlds
+        )
+        world = options.world or "maze"
+        check_choice("the world of claims", world, worlds)
+        if options.cell:
+            raise ValueError("--cell is for a table; `curiosity table claims` measures all")
+        return list(claimed_cells(world, options.preset, steps, seeds))
+    experiment = EXPERIMENTS[name]
+    if options.cell:
+        return [_find_cell(experiment, label, options.preset, steps) for label in options.cell]
+    world = options.world or experiment.worlds[0]
+    return list(experiment.cells(world, options.preset, steps, seeds))
+
+
+def _find_cell(experiment: Experiment, label: str, preset: str, steps: int) -> Cell:
+    """The cell that TASK:METHOD:SEED names, or TASK:METHOD@VARIANT:SEED."""
+    task, _, rest = label.partition(":")
+    named, _, seed = rest.rpartition(":")
+    if not (task and named and seed.isdecimal()):
+        raise ValueError(
+            f"a cell is TASK:METHOD:SEED, such as maze/sparse:ppo:0, got {label!r}"
+        )
+    tasks = [task for world in experiment.worlds for task in experiment.tasks(world)]
+    check_choice(f"the task of {experiment.name}", task, tasks)
+    rows = {}
+    for row in experiment.rows:
+        variant = f"@{row.variant.name}" if row.variant else ""
+        rows[row.method + variant] = row
+    check_choice(f"the method of {experiment.name}", named, rows)
+    return experiment.cell(rows[named], task, preset, steps, int(seed))
+
+
+def _list() -> str:
+    """Every experiment of the paper, and what it claims in words."""
+    lines = []
+    for experiment in EXPERIMENTS.values():
+        size = f"{len(experiment.columns)} x {len(experiment.rows)}"
+        worlds = " or ".join(experiment.worlds)
+        start = f"{experiment.name:24} {experiment.source:14} {size:7}"
+        lines.append(f"{start} {experiment.title} ({worlds})")
+    start = f"{CLAIMED:24} {'sections 1, S7':14} {len(CLAIMS):<7}"
+    lines.append(f"{start} How many times better, as the paper puts it in words")
+    return "\n".join(lines)
+
+
+def _read(arguments: list[str]) -> argparse.Namespace:
+    reader = Reader(prog="curiosity table", description=table.__doc__, allow_abbrev=False)
+    add = reader.add_argument
+    add("table", nargs="?", help="which: curiosity table --list names them")
+    add("--list", action="store_true", help="name every experiment of the paper")
+    add("--dry-run", action="store_true", help="print what would be run, for how long")
+    add("--cell", action="append", help="only TASK:METHOD[@VARIANT]:SEED; can be repeated")
+    add("--world", help="the family of tasks: maze, dmlab, vizdoom or ant")
+    add("--seeds", type=whole_number, help=f"so many, from 0 (default: {SEEDS})")
+    add("--steps", type=whole_number, help="of each run (default: the preset's)")
+    add("--preset", default="cpu", help=f"{', '.join(PRESETS)} (default: cpu)")
+    add("--out", type=Path, default=Path("results"), help="for results (default: results)")
+    add("--runs", type=Path, default=Path("runs/tables"), help="for runs (runs/tables)")
+    episodes = f"of the test, {LEAST_EPISODES} or more (default: {EPISODES})"
+    add("--episodes", type=whole_number, default=EPISODES, help=episodes)
+    add("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    add("--ray", metavar="ADDRESS", help="run on that Ray cluster; auto: one on this machine")
+    add("--ray-cpus", type=float, help="that a cell asks for (default: 1)")
+    add("--ray-gpus", type=float, help="that a cell asks for (default: 0, and no GPU is used)")
+    return reader.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    call(table, sys.argv[1:])

@@ -1,0 +1,112 @@
+"""`curiosity train`."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from episodic_curiosity.cli.arguments import (
+    EXAMPLE,
+    METHOD,
+    Once,
+    Trust,
+    check_out,
+    read_some,
+    resolve,
+    with_hyphens,
+    with_r_network,
+)
+from episodic_curiosity.runs import presets, settings
+from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.record import CONFIG
+from episodic_curiosity.runs.stored_run import read_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortcuts:
+    """What the first reading has already put into the run; here for `--help`."""
+
+    # Which R-network: that of the paper's tables or the fast one. None: the preset's.
+    architecture: Annotated[
+        Literal["paper", "fast"] | None, tyro.conf.arg(name="r-network")
+    ] = None
+    r_network_from: Path | None = None  # a folder with a fitted R-network, of `curiosity fit`
+    r_network_tasks: str | None = None  # fit it to random play of these tasks alike: a,b,c
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """Where a run is written."""
+
+    out: Path | None = None  # the run's folder; None: runs/TASK__METHOD__sSEED
+    resume: Once = False  # go on with the run in that folder; its task need not be named
+    # Resume although config.json or metrics.jsonl were edited after they were written.
+    accept_changes: Once = False
+    trust: Trust = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What `curiosity train` takes; the order is that of `--help`."""
+
+    run: Annotated[Run, tyro.conf.arg(name="")]
+    folder: Annotated[Folder, tyro.conf.arg(name="")] = Folder()
+    shortcuts: Annotated[Shortcuts, tyro.conf.arg(name="")] = Shortcuts()
+
+
+def train(arguments: list[str]) -> None:
+    """Trains an agent; with --task TASK --help, shows every value it would use."""
+    options = read_train(arguments)
+    folder = options.folder.out or Path("runs") / options.run.name
+    if not (folder / CONFIG).exists():
+        check_out(folder)
+    from episodic_curiosity.runs.train import train as train_run
+
+    try:
+        train_run(
+            options.run,
+            folder,
+            resume=options.folder.resume,
+            accept_changes=options.folder.accept_changes,
+            progress=True,
+        )
+    except KeyboardInterrupt:
+        if (folder / CONFIG).exists():
+            again = f"stopped; go on with: curiosity train --resume --out {folder}"
+            print(again, file=sys.stderr)
+        raise
+
+
+def read_train(arguments: list[str]) -> TrainOptions:
+    """The whole run that a command line asks for."""
+    arguments = with_hyphens(arguments)
+    some = read_some(arguments)
+    is_new = some.task or some.method or some.preset
+    if some.resume and some.out and not is_new:
+        stored = read_run(Path(some.out), trust=some.trust, accept_changes=some.accept_changes)
+        run = with_r_network(some, stored)
+    elif some.task or some.help:
+        run = resolve(some, some.task or EXAMPLE, some.method or METHOD)
+    elif some.resume and not some.out:
+        raise ValueError("say which run to go on with: --resume --out FOLDER")
+    else:
+        raise ValueError("say what to learn with --task; `curiosity tasks` lists the tasks")
+    options = tyro.cli(
+        TrainOptions,
+        default=TrainOptions(run=run),
+        args=arguments,
+        prog="curiosity train",
+        description=_description(run),
+        config=(tyro.conf.AvoidSubcommands,),
+    )
+    _ = options.run.num_updates  # raises where the steps are not enough for one
+    return options
+
+
+def _description(run: Run) -> str:
+    source = settings.find_settings(run.task, run.method).source
+    lines = [f"Trains {run.method} on {run.task}. Hyper-parameters: {source}. Presets:"]
+    lines += [f"  {name}: {preset.line}" for name, preset in presets.PRESETS.items()]
+    return "\n".join(lines)

@@ -1,0 +1,244 @@
+"""One cell from its run to its result: trains or goes on, then measures.
+
+What a run on a CPU leaves does not depend on how often it was killed on the way; what does,
+time and hardware, is kept apart.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import math
+import platform
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from episodic_curiosity.bonus.episodic import EpisodicBonus
+from episodic_curiosity.bonus.icm import ICMBonus
+from episodic_curiosity.experiments.cells import EPISODES, LEAST_EPISODES, Cell
+from episodic_curiosity.experiments.results import RATE, RATE_IN_ALL, Result
+from episodic_curiosity.experiments.tables import EXPERIMENTS
+from episodic_curiosity.runs.command import evaluate_command, train_command
+from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.evaluate import evaluate_run
+from episodic_curiosity.runs.record import is_finished
+from episodic_curiosity.runs.run_lines import read_metrics, read_timing
+from episodic_curiosity.runs.train import Parts, fit, train
+from episodic_curiosity.support.files import remove_folder
+from episodic_curiosity.support.machine import find_device, num_cores, processor_name
+from episodic_curiosity.support.statistics import summarise
+from episodic_curiosity.worlds.registry import make_world
+
+Device = Literal["auto", "cpu", "cuda"]  # auto: a GPU where there is one
+CURVE_POINTS = 100
+OF_EPISODES = ("reward", "coverage", "length", "bonus")  # means over those that ended
+DIGITS = 6  # of a curve's values, so that its file stays small
+
+
+class Measurement(NamedTuple):
+    """What a result says of a run, and how long it took."""
+
+    metrics: dict[str, dict[str, float | None]]
+    action_shares: dict[str, float]
+    timing: dict[str, Any]
+
+
+class Measured(NamedTuple):
+    """A result, and what no two measurements of it share."""
+
+    result: Result
+    timing: dict[str, Any]
+
+
+def measure(
+    cell: Cell,
+    folder: Path,
+    *,
+    episodes: int = EPISODES,
+    device: Device = "auto",
+    progress: bool = False,
+) -> Measured:
+    """Measures a cell whose run is, or shall be, in that folder."""
+    code = code_version()  # of the sources as they are now: a run may take days
+    run = dataclasses.replace(cell.run(), device=device)
+    if cell.measure == "agent":
+        found = _measure_agent(run, folder, episodes, progress)
+    elif cell.measure == "r-network":
+        found = _measure_r_network(run, folder, progress)
+    else:
+        found = _measure_speed(run, folder, progress)
+    has_curve = (folder / "metrics.jsonl").exists()
+    result = Result(
+        **cell.key._asdict(),
+        config=cell.run().to_dict(),
+        code=code,
+        command=command_for(cell, episodes),
+        curve=thin(read_metrics(folder)) if has_curve else [],
+        metrics=found.metrics,
+        action_shares=found.action_shares,
+    )
+    return Measured(result, found.timing | _hardware(run))
+
+
+def measure_speed(cell: Cell, trained: Measured, folder: Path, device: Device) -> Measured:
+    """The speed of a cell whose run has been trained for another one's sake."""
+    run = dataclasses.replace(cell.run(), device=device)
+    parameters = summarise([count_parameters(run, folder)])
+    result = dataclasses.replace(
+        trained.result,
+        **cell.key._asdict(),
+        command=command_for(cell, EPISODES),
+        metrics={"parameters": parameters._asdict()},
+        action_shares={},
+    )
+    timing = {
+        name: value for name, value in trained.timing.items() if name != "evaluation_seconds"
+    }
+    return Measured(result, timing)
+
+
+def _measure_agent(run: Run, folder: Path, episodes: int, progress: bool) -> Measurement:
+    """Trains, and plays the test levels."""
+    _train(run, folder, progress)
+    began = time.monotonic()
+    evaluation = evaluate_run(
+        folder,
+        episodes=episodes,
+        device=run.device,
+        trust=True,  # its config is the cell's own: whoever looks at a cell makes sure
+        progress=progress,
+    )
+    seconds = time.monotonic() - began
+    metrics = {name: short._asdict() for name, short in evaluation.summary().items()}
+    timing = _training_time(folder) | {"evaluation_seconds": round(seconds, 3)}
+    return Measurement(metrics, evaluation.action_shares, timing)
+
+
+def _measure_r_network(run: Run, folder: Path, progress: bool) -> Measurement:
+    """Fits the R-network that a run would begin with; a fit that was killed begins anew."""
+    with contextlib.suppress(OSError):
+        remove_folder(folder)
+    began = time.monotonic()
+    report = fit(run, folder, progress=progress)
+    timing = {"seconds": round(time.monotonic() - began, 3)}
+    metrics = {"accuracy": summarise([report.held_out_accuracy])._asdict()}
+    return Measurement(metrics, {}, timing)
+
+
+def _measure_speed(run: Run, folder: Path, progress: bool) -> Measurement:
+    """Trains for the sake of its timing alone, and counts what is trained."""
+    _train(run, folder, progress)
+    metrics = {"parameters": summarise([count_parameters(run, folder)])._asdict()}
+    return Measurement(metrics, {}, _training_time(folder))
+
+
+def _train(run: Run, folder: Path, progress: bool) -> None:
+    """Trains or resumes, unless that was done for a result that has been removed since."""
+    if not is_finished(folder, run.steps_after(run.num_updates)):
+        train(run, folder, resume=True, progress=progress)
+
+
+def count_parameters(run: Run, folder: Path) -> int:
+    """Numbers that are trained in a run: of the policy and of what its bonus learns."""
+    world = make_world(
+        run.task,
+        num_envs=run.world.num_envs,
+        seed=run.seed,
+        device=find_device(run.device),
+        **run.world.options("train"),
+    )
+    with closing(world):
+        parts = Parts.make(run, world, folder)
+    modules: list[torch.nn.Module] = [parts.agent]
+    if isinstance(parts.curiosity, ICMBonus):
+        modules.append(parts.curiosity.model)
+    if isinstance(parts.curiosity, EpisodicBonus):
+        modules.append(parts.r_network)
+    tensors = [tensor for module in modules for tensor in module.parameters()]
+    return sum(tensor.numel() for tensor in tensors if tensor.requires_grad)
+
+
+def thin(lines: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+    """A run's metrics as at most CURVE_POINTS points, each a mean of the lines up to it.
+
+    Means over episodes are weighted by how many ended; what was not measured is left out.
+    """
+    size = max(1, math.ceil(len(lines) / CURVE_POINTS))
+    return [_point(lines[start : start + size]) for start in range(0, len(lines), size)]
+
+
+def _point(lines: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    point: dict[str, float] = {"steps": lines[-1]["steps"]}
+    ended = sum(line.get("episodes", 0.0) for line in lines)
+    for name in OF_EPISODES:
+        sums = [
+            line[name] * line["episodes"]
+            for line in lines
+            if line.get("episodes") and math.isfinite(line.get(name, math.nan))
+        ]
+        if sums:
+            point[name] = float(f"{sum(sums) / ended:.{DIGITS}g}")
+    if ended:
+        point["episodes"] = ended
+    accuracies = [line["r_network_accuracy"] for line in lines if "r_network_accuracy" in line]
+    if accuracies and math.isfinite(accuracies[-1]):
+        point["r_network_accuracy"] = float(f"{accuracies[-1]:.{DIGITS}g}")
+    return point
+
+
+@cache
+def code_version() -> str:
+    """The release and a fingerprint of its sources, which tells commits apart without git."""
+    from episodic_curiosity.support.version import __version__
+
+    package = Path(__file__).parents[1]
+    content = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        content.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
+    return f"{__version__} (sources {content.hexdigest()[:12]})"
+
+
+def command_for(cell: Cell, episodes: int) -> str:
+    """What measures a cell again; nothing where no command does."""
+    key, run = cell.key, cell.run()
+    if _is_in_its_table(cell):
+        return (
+            f"curiosity table {key.table} --cell {key.label} --preset {key.preset} "
+            f"--steps {key.steps} --episodes {max(episodes, LEAST_EPISODES)}"
+        )
+    if cell.measure == "r-network":
+        return ""
+    folder = Path("runs") / run.name
+    return f"{train_command(run, folder)}\n{evaluate_command(folder, episodes)}"
+
+
+def _is_in_its_table(cell: Cell) -> bool:
+    """Whether `curiosity table` knows it; cells can also be made in Python."""
+    experiment = EXPERIMENTS.get(cell.table)
+    return experiment is not None and any(
+        experiment.cell(row, cell.task, cell.preset, cell.steps, cell.seed) == cell
+        for world in experiment.worlds
+        if cell.task in experiment.tasks(world)
+        for row in experiment.rows
+    )
+
+
+def _training_time(folder: Path) -> dict[str, Any]:
+    """Steps a second are those of a usual update, which fits no R-network, and of them all."""
+    lines = read_timing(folder)
+    seconds, steps = lines[-1]["seconds"], lines[-1]["steps"]
+    usual = statistics.median(line["steps_per_second"] for line in lines)
+    return {"seconds": seconds, RATE: usual, RATE_IN_ALL: round(steps / seconds, 1)}
+
+
+def _hardware(run: Run) -> dict[str, Any]:
+    device = find_device(run.device)
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
+    versions = {"python": platform.python_version(), "torch": torch.__version__}
+    return {"hardware": name, "cores": num_cores()} | versions

@@ -1,0 +1,246 @@
+"""The missing cells of a table, one after another in one process.
+
+What is done is skipped, what was interrupted is gone on with, and what another process is at is
+left to it: each cell has a lock beside its result and one beside its run, which the kernel
+releases when their holder dies, however. Processes on several machines are kept apart as far as
+the file system they share keeps `flock` between machines, as NFS 4 does.
+"""
+
+import contextlib
+import fcntl
+import gc
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import torch
+
+from episodic_curiosity.experiments.cells import EPISODES, Cell
+from episodic_curiosity.experiments.measure import Device, Measured, measure, measure_speed
+from episodic_curiosity.experiments.results import (
+    read_measured,
+    remove_measured,
+    set_aside,
+    write_measured,
+)
+from episodic_curiosity.experiments.status import (
+    CellStatus,
+    find_kept,
+    find_status,
+    kept_path,
+    run_folder,
+)
+from episodic_curiosity.experiments.tables import find_trained
+from episodic_curiosity.runs.build import REPLAY
+from episodic_curiosity.runs.presets import ON_THE_HOST
+from episodic_curiosity.runs.record import CHECKPOINTS
+from episodic_curiosity.support.checks import check_at_least, check_choice, usable_device
+from episodic_curiosity.support.files import UnfitFileError, append_to_file, remove_folder
+from episodic_curiosity.worlds.registry import make_world
+
+PATIENCE = 10.0  # seconds to wait for cells of others before leaving them to those
+OutcomeState = Literal["done", "skipped", "busy", "stale", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnerConfig:
+    """Where results and runs lie, and how cells are measured."""
+
+    results: Path
+    runs: Path
+    episodes: int = EPISODES  # of the test, at least
+    device: Device = "auto"
+    progress: bool = False  # show how each run is getting on
+
+    def __post_init__(self) -> None:
+        check_at_least("episodes", self.episodes, 1)
+        check_choice("device", self.device, ("auto", "cpu", "cuda"))
+
+
+class Outcome(NamedTuple):
+    """What came of a cell."""
+
+    cell: Cell
+    state: OutcomeState
+    message: str
+
+    @property
+    def is_good(self) -> bool:
+        return self.state in ("done", "skipped")
+
+
+def run_cells(cells: Sequence[Cell], settings: RunnerConfig) -> list[Outcome]:
+    """Measures the cells that are missing; says to standard error how it goes.
+
+    A cell that fails does not stop the others; what would fail them all is raised beforehand.
+    """
+    check_cells(cells)
+    _check_machine([cell for cell in cells if _look(cell, settings).is_to_measure], settings)
+    outcomes: list[Outcome] = []
+    left, waiting_since = list(cells), time.monotonic()
+    while left:
+        busy = []
+        for cell in left:
+            outcome = run_cell(cell, settings)
+            if outcome.state == "busy":
+                busy.append(outcome)
+                continue
+            outcomes.append(outcome)
+            waiting_since = time.monotonic()
+            report(outcome, len(outcomes), len(cells))
+        left = [outcome.cell for outcome in busy]
+        if busy and time.monotonic() - waiting_since > PATIENCE:
+            for outcome in busy:
+                report(outcome, len(outcomes), len(cells))
+            return outcomes + busy
+        if busy:
+            time.sleep(1.0)
+    return outcomes
+
+
+def report(outcome: Outcome, number: int, total: int) -> None:
+    """Says what came of a cell."""
+    key = outcome.cell.key
+    name = f"{key.table} {key.label} ({key.preset}, {key.steps:,} steps)"
+    print(f"[{number}/{total}] {name}: {outcome.message}", file=sys.stderr, flush=True)
+
+
+def check_cells(cells: Sequence[Cell]) -> None:
+    """Raises where one of the cells cannot be run at all."""
+    for cell in cells:
+        cell.run()
+
+
+def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
+    """Measures one cell, unless that is done or being done."""
+    path = settings.results / cell.key.path
+    beside_run = settings.runs / cell.key.path.with_suffix(".run.json")
+    status = _look(cell, settings)
+    if not status.is_to_measure:
+        return _leave(cell, status)
+    try:
+        with cell_lock(path) as has_result, cell_lock(beside_run) as has_run:
+            if not (has_result and has_run):
+                return Outcome(cell, "busy", "another process is at it")
+            status = _look(cell, settings)  # now nobody else can change it
+            if not status.is_to_measure:
+                return _leave(cell, status)
+            if status.state == "damaged":
+                aside = set_aside(path)
+                print(f"set aside as {aside}: {status.reason}", file=sys.stderr, flush=True)
+            return _measure_and_write(cell, settings)
+    except (OSError, UnfitFileError) as error:  # the next cell may have a better folder
+        return Outcome(cell, "failed", f"failed: {error}")
+
+
+@contextlib.contextmanager
+def cell_lock(path: Path) -> Iterator[bool]:
+    """Whether the cell of that result is this process's alone, until the end of the block."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f".{path.stem}.lock")
+    while True:
+        with append_to_file(lock) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            if not _is_at(file.fileno(), lock):  # its holder has just removed it
+                continue
+            try:
+                yield True
+            finally:
+                lock.unlink(missing_ok=True)
+            return
+
+
+def _look(cell: Cell, settings: RunnerConfig) -> CellStatus:
+    return find_status(cell, settings.results, settings.runs, settings.episodes)
+
+
+def _leave(cell: Cell, status: CellStatus) -> Outcome:
+    """What is said of a cell that is not measured."""
+    if status.state == "done":
+        return Outcome(cell, "skipped", "already done")
+    if status.state == "stale":
+        return Outcome(cell, "stale", status.reason)
+    return Outcome(cell, "failed", f"failed: {status.reason}")
+
+
+def _measure_and_write(cell: Cell, settings: RunnerConfig) -> Outcome:
+    """Measures a cell, or finds what was measured in its run's folder before a kill."""
+    began = time.monotonic()
+    folder, kept = run_folder(cell, settings.runs), kept_path(cell, settings.runs)
+    measured = find_kept(cell, settings.runs, settings.episodes)
+    words = "found in the run's folder"
+    if measured is None:
+        try:
+            found = _measure(cell, folder, settings)
+        except Exception as error:
+            traceback.print_exc()
+            return Outcome(cell, "failed", f"failed: {type(error).__name__}: {error}")
+        finally:
+            _release_memory()
+        if isinstance(found, Outcome):
+            return found
+        measured = found
+        words = f"done in {time.monotonic() - began:,.0f} s"
+        write_measured(kept, measured.result, measured.timing)
+    # What a run goes on from is large, and of no more use.
+    with contextlib.suppress(OSError):
+        remove_folder(folder / CHECKPOINTS)
+    (folder / REPLAY).unlink(missing_ok=True)
+    write_measured(settings.results / cell.key.path, measured.result, measured.timing)
+    remove_measured(kept)
+    return Outcome(cell, "done", words)
+
+
+def _measure(cell: Cell, folder: Path, settings: RunnerConfig) -> Measured | Outcome:
+    """What was measured, or what became of another cell whose run this one needs."""
+    if trained := find_trained(cell):
+        outcome = run_cell(trained, settings)
+        if not outcome.is_good:
+            name = f"{trained.key.table} {trained.key.label}"
+            return Outcome(cell, outcome.state, f"needs {name}: {outcome.message}")
+        found = Measured(*read_measured(settings.results / trained.key.path))
+        return measure_speed(cell, found, folder, settings.device)
+    return measure(
+        cell,
+        folder,
+        episodes=settings.episodes,
+        device=settings.device,
+        progress=settings.progress,
+    )
+
+
+def _check_machine(cells: Sequence[Cell], settings: RunnerConfig) -> None:
+    """Raises where what the cells need is not here: a GPU, or what simulates their worlds."""
+    if cells and settings.device != "auto":
+        usable_device(settings.device)
+    by_family = {cell.task.partition("/")[0]: cell for cell in reversed(cells)}
+    for family in by_family.keys() & set(ON_THE_HOST):
+        run = by_family[family].run()
+        options = run.world.options("train")
+        with closing(make_world(run.task, num_envs=1, seed=0, **options)):
+            pass
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one that is at that path now."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _release_memory() -> None:
+    """Lets the next cell have what the last one held, captured graphs included."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

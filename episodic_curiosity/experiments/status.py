@@ -1,0 +1,108 @@
+"""How far a cell is, from what lies in the folders of results and runs; touches nothing.
+
+Whoever measures cells and whoever says beforehand what there is to measure ask the same here.
+"""
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from episodic_curiosity.experiments.cells import Cell, why_stale
+from episodic_curiosity.experiments.measure import Measured, code_version
+from episodic_curiosity.experiments.results import read_measured, read_result
+from episodic_curiosity.runs.record import CHECKPOINTS, CONFIG, differences, read_config, shown
+from episodic_curiosity.runs.run_lines import read_metrics
+from episodic_curiosity.runs.train import MAY_DIFFER
+from episodic_curiosity.support.saving import LoadError, UnreadableError
+
+# stale: measured, or begun, as something else than the cell is today; unreadable: nobody can
+# tell, so nothing is done about it. Of the last three the cell is measured.
+CellState = Literal["done", "stale", "unreadable", "damaged", "interrupted", "missing"]
+TO_MEASURE = ("damaged", "interrupted", "missing")
+
+
+class CellStatus(NamedTuple):
+    """What there is of a cell."""
+
+    state: CellState
+    reason: str = ""  # why it does not count, and what to do about it
+    steps: int = 0  # behind its run
+
+    @property
+    def is_to_measure(self) -> bool:
+        return self.state in TO_MEASURE
+
+
+def find_status(cell: Cell, results: Path, runs: Path, episodes: int) -> CellStatus:
+    """Looks at the cell's result and, where none counts, at its run."""
+    path, run = results / cell.key.path, _look_at_run(cell, runs, episodes)
+    try:
+        result = read_result(path)
+    except UnreadableError as error:
+        return run if _is_missing(path) else CellStatus("unreadable", str(error))
+    except LoadError as error:
+        return CellStatus("damaged", str(error), run.steps) if run.is_to_measure else run
+    if reason := why_stale(result, cell, episodes):
+        paths = [path, run_folder(cell, runs)] if run.state == "stale" else [path]
+        words = " and ".join(map(str, paths))
+        return CellStatus("stale", f"{path} {reason}; remove {words} to measure it again")
+    return CellStatus("done")
+
+
+def run_folder(cell: Cell, runs: Path) -> Path:
+    """Where the run of a cell lies."""
+    return runs / cell.key.path.with_suffix("")
+
+
+def kept_path(cell: Cell, runs: Path) -> Path:
+    """Where a result waits that has been measured and not yet written among the others."""
+    return run_folder(cell, runs) / "result.json"
+
+
+def find_kept(cell: Cell, runs: Path, episodes: int) -> Measured | None:
+    """What waits there, if these sources would measure the same."""
+    try:
+        result, timing = read_measured(kept_path(cell, runs))
+    except LoadError:
+        return None
+    if result.key != cell.key or result.code != code_version():
+        return None
+    return None if why_stale(result, cell, episodes) else Measured(result, timing)
+
+
+def _look_at_run(cell: Cell, runs: Path, episodes: int) -> CellStatus:
+    folder = run_folder(cell, runs)
+    if find_kept(cell, runs, episodes):
+        return CellStatus("interrupted", steps=cell.steps)
+    if _is_missing(folder / CONFIG):
+        return CellStatus("missing")
+    try:
+        changes = list(differences(read_config(folder), cell.run().to_dict(), MAY_DIFFER))
+    except UnreadableError as error:
+        return CellStatus("unreadable", str(error))
+    except LoadError as error:
+        return CellStatus("stale", f"{error}; remove {folder} to begin the run anew")
+    if changes:
+        name, was, now = changes[0]
+        return CellStatus(
+            "stale",
+            f"{folder} holds a run with another config ({name} was {shown(was)}, now "
+            f"{shown(now)}); remove it to begin the run anew",
+        )
+    if not any((folder / CHECKPOINTS).glob("[0-9]*")):  # it would begin anew
+        return CellStatus("missing")
+    try:
+        lines = read_metrics(folder)
+    except LoadError as error:
+        return CellStatus("stale", f"{error}; remove {folder} to begin the run anew")
+    return CellStatus("interrupted", steps=int(lines[-1]["steps"]) if lines else 0)
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether there is no such file; what may not be looked at may be there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False

@@ -1,0 +1,210 @@
+"""One run as data: what `curiosity train` resolves, stores beside the run and reads back.
+
+Steps are steps of one environment, four repeated frames each, summed over all environments.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, Self
+
+from episodic_curiosity.agent.ppo import PPOConfig
+from episodic_curiosity.bonus.episodic import EpisodicConfig
+from episodic_curiosity.bonus.registry import BonusConfig, find_bonus
+from episodic_curiosity.reachability.network import (
+    FAST,
+    PAPER,
+    Branches,
+    ComparatorName,
+    EmbedderName,
+)
+from episodic_curiosity.reachability.online import OnlineConfig
+from episodic_curiosity.reachability.training import FitConfig
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_choice,
+    check_type,
+)
+from episodic_curiosity.support.config_json import check_fields, from_plain, to_plain
+from episodic_curiosity.support.randomness import seed_words
+from episodic_curiosity.worlds.base import WorldConfig
+from episodic_curiosity.worlds.registry import find_world
+
+MOST_STEPS = 10**12  # a month at the fastest rate measured; far beyond, no date holds the end
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomPlayConfig:
+    """What an R-network is fitted to before a run (EC); the steps count as the run's."""
+
+    steps: int = 2_500_000  # of all environments together
+    tasks: tuple[str, ...] = ()  # played equally often; none: the task of the run
+    fit: FitConfig = field(default_factory=FitConfig)
+
+    def __post_init__(self) -> None:
+        check_at_least("r_network.random_play.steps", self.steps, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RNetworkOptions:
+    """The R-network: its architecture, and what it is fitted to, before a run or in it."""
+
+    embedder: EmbedderName | None = None  # None: small for frames, mlp for vectors
+    comparator: ComparatorName = "dot"  # mlp is the paper's, dot is fast
+    branches: Branches = "unshared"  # shared: one embedding for what is stored and what asks
+    embedding_size: int = 512  # numbers that an observation becomes
+    frozen_embedding: bool = False  # train the comparator over a random embedding
+    source: Path | None = None  # a folder with a fitted one, in place of random play
+    random_play: RandomPlayConfig | None = None  # EC
+    online: OnlineConfig | None = None  # ECO
+
+    def __post_init__(self) -> None:
+        if (self.random_play is None) == (self.online is None):
+            raise ValueError(
+                "an R-network is fitted to random play or online: set one of "
+                "r_network.random_play and r_network.online"
+            )
+
+    @property
+    def architecture(self) -> dict[str, Any]:
+        """Arguments of RNetwork besides the shape of a view."""
+        names = ("embedder", "comparator", "branches", "embedding_size", "frozen_embedding")
+        return {name: getattr(self, name) for name in names}
+
+    def with_architecture(self, name: str) -> Self:
+        """The same with the R-network of the paper's tables or with the fast one."""
+        check_choice("the R-network", name, ("paper", "fast"))
+        if name == "paper":
+            return dataclasses.replace(self, **PAPER)
+        # Without an embedder named, vectors have the one they need.
+        return dataclasses.replace(dataclasses.replace(self, **FAST), embedder=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordConfig:
+    """How often something is written, counted in updates."""
+
+    metrics_every: int = 1  # a line of metrics
+    checkpoint_every: int = 50  # all that a resumed run needs
+
+    def __post_init__(self) -> None:
+        check_at_least("record.metrics_every", self.metrics_every, 1)
+        check_at_least("record.checkpoint_every", self.checkpoint_every, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One cell of a table with one seed: everything that decides how it goes."""
+
+    task: str  # what to learn; `curiosity tasks` lists them
+    method: str  # how to be curious; `curiosity methods` lists them
+    preset: str  # what the other values were taken from: paper, gpu or cpu
+    steps: int  # of all environments together, those of random play included
+    seed: int  # of everything random
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU where there is one
+    world: WorldConfig
+    ppo: PPOConfig
+    bonus: BonusConfig | None
+    normalise_bonus: bool = False  # divide by the spread of its return; not in the paper
+    r_network: RNetworkOptions | None  # of the methods with episodic curiosity
+    record: RecordConfig = field(default_factory=RecordConfig)
+
+    def __post_init__(self) -> None:
+        check_choice("device", self.device, ("auto", "cpu", "cuda"))
+        seed_words(self.seed)
+        check_type("world", self.world, find_world(self.task))
+        check_type("ppo", self.ppo, PPOConfig)
+        check_type("record", self.record, RecordConfig)
+        check_at_least("steps", self.steps, 1)
+        if self.steps > MOST_STEPS:
+            raise ValueError(f"steps must be at most {MOST_STEPS:,}, got {self.steps:,}")
+        if self.batch_size % self.ppo.num_minibatches:
+            raise ValueError(
+                f"{self.ppo.num_steps} steps of {self.world.num_envs} environments cannot be "
+                f"cut into {self.ppo.num_minibatches} equal minibatches"
+            )
+        self._check_method()
+
+    def _check_method(self) -> None:
+        """The method decides which bonus there is and where its R-network comes from."""
+        bonus = find_bonus(self.method)
+        check_type("bonus", self.bonus, bonus or NoneType)
+        has_r_network = bonus is EpisodicConfig
+        check_type("r_network", self.r_network, RNetworkOptions if has_r_network else NoneType)
+        if self.r_network and (self.method == "ppo+eco") != (self.r_network.online is not None):
+            wanted = "online" if self.method == "ppo+eco" else "random_play"
+            raise ValueError(f"{self.method} wants r_network.{wanted}")
+        if self.r_network and self.r_network.random_play:
+            for task in self.r_network.random_play.tasks:
+                if find_world(task) is not type(self.world):
+                    raise ValueError(f"an R-network for {self.task} cannot be fitted to {task}")
+        if self.normalise_bonus and self.bonus is None:
+            raise ValueError(f"{self.method} has no bonus to normalise")
+
+    @property
+    def batch_size(self) -> int:
+        """Steps from one update to the next."""
+        return self.world.num_envs * self.ppo.num_steps
+
+    @property
+    def random_play_steps(self) -> int:
+        """Steps spent on fitting an R-network before the first update."""
+        if self.r_network is None or self.r_network.source is not None:
+            return 0
+        play = self.r_network.random_play
+        return 0 if play is None else play.steps
+
+    @property
+    def num_updates(self) -> int:
+        """As many as the steps are enough for; raises where that is none."""
+        play = self.random_play_steps
+        self.check_random_play()
+        num_updates = (self.steps - play) // self.batch_size
+        if num_updates < 1:
+            after = f", after {play:,} steps of random play" if play else ""
+            raise ValueError(
+                f"{self.steps:,} steps are too few: one rollout takes {self.batch_size:,} "
+                f"({self.world.num_envs} x {self.ppo.num_steps}){after}"
+            )
+        return num_updates
+
+    def check_random_play(self) -> None:
+        """Raises where environments play too briefly to be ever far from where they were."""
+        if not self.random_play_steps:
+            return
+        assert self.r_network is not None
+        play = self.r_network.random_play
+        assert play is not None
+        num_envs = self.world.num_envs * max(1, len(play.tasks))
+        least = play.fit.pairs.margin + 2
+        if play.steps // num_envs < least:
+            raise ValueError(
+                f"{play.steps:,} steps of random play are {play.steps // num_envs} for each of "
+                f"{num_envs} environments, fitting an R-network takes at least {least}: give "
+                f"more --steps or --r-network.random-play.steps, or fewer --world.num-envs"
+            )
+
+    def steps_after(self, num_updates: int) -> int:
+        """Steps behind the run after so many updates, those of random play included."""
+        return self.random_play_steps + num_updates * self.batch_size
+
+    @property
+    def name(self) -> str:
+        """What its folder is called unless somebody says otherwise."""
+        name = f"{self.task}__{self.method}__s{self.seed}"
+        return name.replace("/", "-").replace("+", "_")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Exactly what `to_dict` was called on; a ValueError names what does not fit."""
+        check_fields(cls, plain)
+        bonus = find_bonus(plain["method"]) or NoneType
+        types = {"world": find_world(str(plain["task"])), "bonus": bonus}
+        return from_plain(cls, plain, types=types)

@@ -1,0 +1,305 @@
+"""How good an agent is: reward and coverage of whole episodes, on levels it has not seen.
+
+Shapes: N environments, E episodes of each that count, T steps of the longest first one.
+"""
+
+import contextlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.bonus.oracle import VisitedCells
+from episodic_curiosity.runs.stored_run import read_run
+from episodic_curiosity.support.checks import check_at_least, usable_device
+from episodic_curiosity.support.cuda_graphs import Captured, graph_device
+from episodic_curiosity.support.progress import progress_or_silence
+from episodic_curiosity.support.randomness import random_bits, seed_words
+from episodic_curiosity.support.saving import write_atomically
+from episodic_curiosity.support.statistics import Summary, summarise
+from episodic_curiosity.worlds.base import Split, Step, World, WorldSpec
+from episodic_curiosity.worlds.registry import make_world
+
+STREAM = 0xE7A1  # keeps these random numbers apart from those of training
+LOOK_EVERY = 50  # steps from one look at whether all is played to the next: a look waits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What was measured, one entry for each of N * E episodes; the first N are first ones."""
+
+    task: str
+    deterministic: bool
+    reward: NDArray[Any]  # (N * E,) float64, the sum of an episode's rewards
+    length: NDArray[Any]  # (N * E,) int64, in steps
+    coverage: NDArray[Any] | None  # (N * E,) int64, Grid-Oracle cells; None without positions
+    action_shares: dict[str, float]  # of all steps that count; none of continuous actions
+    # (T + 1, N, 3) places of each environment's first episode, NaN once it is over.
+    trajectories: NDArray[Any] | None = None
+
+    def summary(self) -> dict[str, Summary]:
+        """Mean, standard deviation and 95 % interval of what was measured."""
+        measured = {"reward": self.reward, "coverage": self.coverage, "length": self.length}
+        return {
+            name: summarise(values) for name, values in measured.items() if values is not None
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; trajectories are left out."""
+        summary = self.summary()
+        return {
+            "task": self.task,
+            "deterministic": self.deterministic,
+            "summary": {name: short._asdict() for name, short in summary.items()},
+            "action_shares": self.action_shares,
+            "episodes": {name: getattr(self, name).tolist() for name in summary},
+        }
+
+    def report(self) -> str:
+        """A table to print."""
+        how = "most likely" if self.deterministic else "sampled"
+        lines = [
+            f"{self.task}: {len(self.reward)} episodes, {how} actions",
+            f"{'':10}{'mean':>10}{'deviation':>12}   95 % interval of the mean",
+        ]
+        for name, short in self.summary().items():
+            deviation = "-" if short.deviation is None else f"{short.deviation:.2f}"
+            interval = f"{short.low:.2f} .. {short.high:.2f}"
+            lines.append(f"{name:10}{short.mean:10.2f}{deviation:>12}   {interval}")
+        if self.action_shares:
+            shares = sorted(self.action_shares.items(), key=lambda item: -item[1])
+            lines.append("actions: " + ", ".join(f"{name} {part:.0%}" for name, part in shares))
+        return "\n".join(lines)
+
+
+class Play:
+    """An agent at play from a world's reset by a seed; whoever looks on sees the same."""
+
+    def __init__(self, agent: Agent, world: World, *, deterministic: bool, seed: int) -> None:
+        spec = world.spec
+        _check_fits(agent, spec)
+        self._agent, self._world, self._deterministic = agent, world, deterministic
+        self._envs = torch.arange(spec.num_envs, device=spec.device)
+        self._words = seed_words(seed)
+        self._clock = torch.zeros((), dtype=torch.int64, device=spec.device)
+        self.start = world.reset(seed)
+        self._observation = self.start.observation.clone()
+
+    @torch.no_grad()
+    def step(self) -> tuple[Step, Tensor]:
+        """Acts once everywhere: what comes of it, and the actions that led there."""
+        if self._deterministic:
+            action: Tensor = self._agent(self._observation).policy.mode
+        else:
+            draw = random_bits(self._envs, *self._words, STREAM, self._clock)
+            action = self._agent.decide(self._observation, draw).action
+        action = action if self._world.spec.num_actions else action.clamp(-1.0, 1.0)
+        step = self._world.step(action)
+        self._observation.copy_(step.observation)
+        self._clock.add_(1)
+        return step, action
+
+
+@torch.no_grad()
+def evaluate(
+    agent: Agent,
+    world: World,
+    *,
+    num_episodes: int = 100,
+    deterministic: bool = False,
+    seed: int = 0,
+    trajectories: bool = False,
+    progress: bool = False,
+) -> Evaluation:
+    """Plays at least `num_episodes` whole episodes of a world, from its reset by that seed.
+
+    The first E = ceil(num_episodes / N) of each environment count and no others: whoever takes
+    the first to end, wherever they ended, takes more of the short ones. So N * E episodes
+    count, as many as asked for where N divides that number. The world should not be staggered.
+    Actions are sampled, as in the paper, unless they are to be deterministic.
+    """
+    check_at_least("num_episodes", num_episodes, 1)
+    spec = world.spec
+    rounds = -(-num_episodes // spec.num_envs)
+    tally = _Tally(spec, rounds, trajectories=trajectories)
+    play = Play(agent, world, deterministic=deterministic, seed=seed)
+    tally.open(play.start)
+
+    def play_once() -> None:
+        tally.add(*play.step())
+
+    step = Captured(play_once, graph_device(spec.device, spec.can_capture))
+    most = rounds * spec.episode_steps
+    with progress_or_silence(progress, most * spec.num_envs) as display:
+        for time in range(1, most + 1):
+            step()
+            if time % LOOK_EVERY == 0:
+                if tally.is_complete():
+                    break
+                display.update(time * spec.num_envs, {})
+        is_complete = tally.is_complete()
+        if is_complete:
+            display.finish(time * spec.num_envs)
+    if not is_complete:
+        raise RuntimeError(
+            f"{spec.task} plays episodes of more than the {spec.episode_steps} steps it says"
+        )
+    return tally.evaluation(deterministic)
+
+
+def evaluate_run(
+    folder: str | Path,
+    *,
+    episodes: int = 100,
+    split: Split = "test",
+    deterministic: bool = False,
+    device: Literal["auto", "cpu", "cuda"] = "auto",
+    seed: int = 0,
+    trust: bool = False,
+    progress: bool = False,
+) -> Evaluation:
+    """Evaluates the agent of a run's folder and writes evaluation.json there.
+
+    The same seed plays every run of a task on the same levels in the same order. A run whose
+    config names a module or a path is refused unless the user trusts who wrote it.
+    """
+    folder = Path(folder)
+    check_at_least("episodes", episodes, 1)
+    run = read_run(folder, trust=trust)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    agent = Agent.load(folder, usable_device(device))
+    size = run.world.observation_size
+    if size is not None and agent.config.observation_shape[1:] != size:  # not drawn in vain
+        raise ValueError(
+            f"the agent in {folder} is for observations of shape "
+            f"{agent.config.observation_shape}, its config says {size}"
+        )
+    options = run.world.options(split)
+    options.pop("stagger", None)  # whole episodes are wanted of any split
+    num_envs = min(run.world.num_envs, episodes)
+    world = make_world(
+        run.task, num_envs=num_envs, seed=seed, device=device, split=split, **options
+    )
+    with contextlib.closing(world):
+        evaluation = evaluate(
+            agent,
+            world,
+            num_episodes=episodes,
+            deterministic=deterministic,
+            seed=seed,
+            progress=progress,
+        )
+    content = {"split": split, "seed": seed} | evaluation.to_dict()
+    packed = json.dumps(content, indent=2, allow_nan=False).encode() + b"\n"
+    write_atomically({folder / "evaluation.json": packed})
+    return evaluation
+
+
+class _Tally:
+    """Sums up the episodes being played and keeps those that count; nothing waits."""
+
+    def __init__(self, spec: WorldSpec, rounds: int, *, trajectories: bool) -> None:
+        count, device = spec.num_envs, spec.device
+        self._spec, self._rounds = spec, rounds
+        self._cells = VisitedCells.of(spec) if spec.has_position else None
+        self._envs = torch.arange(count, device=device)
+        self._finished = torch.zeros(count, dtype=torch.int64, device=device)
+        # Reward, length and coverage, of the episode being played and of those that count; the
+        # last row takes the episodes that do not.
+        self._present = torch.zeros(count, 3, dtype=torch.float64, device=device)
+        self._kept = torch.zeros(rounds + 1, count, 3, dtype=torch.float64, device=device)
+        self._chosen = torch.zeros(spec.num_actions, dtype=torch.int64, device=device)
+        self._places: Tensor | None = None
+        if trajectories:
+            if not spec.has_position:
+                raise ValueError(f"{spec.task} does not tell positions: it has no trajectories")
+            # The last row takes what comes after the first episodes.
+            shape = (spec.episode_steps + 2, count, 3)
+            self._places = torch.full(shape, torch.nan, device=device)
+        self._time = torch.zeros(1, dtype=torch.int64, device=device)
+
+    def open(self, step: Step) -> None:
+        """Takes the step of a reset."""
+        if self._cells is not None and step.position is not None:
+            self._cells.visit(step.position, step.first)
+        self._follow(step.position)
+
+    def add(self, step: Step, action: Tensor) -> None:
+        """Takes a step and the action that led to it."""
+        ended = step.terminated | step.truncated
+        self._present[:, 0] += step.reward
+        self._present[:, 1] += 1.0
+        if self._spec.num_actions:
+            self._chosen.index_add_(0, action, (self._finished < self._rounds).long())
+        if self._cells is not None and step.position is not None:
+            last = step.position
+            if step.final_position is not None:
+                last = torch.where(ended[:, None], step.final_position, last)
+                self._cells.visit(last, torch.zeros_like(ended))
+            self._present[:, 2] = self._cells.count
+            self._cells.visit(step.position, step.first)
+            self._follow(last)
+        row = self._finished.clamp(max=self._rounds)  # (N,)
+        kept = self._kept[row, self._envs]
+        self._kept[row, self._envs] = torch.where(ended[:, None], self._present, kept)
+        self._finished += ended
+        self._present.masked_fill_(ended[:, None], 0.0)
+
+    def is_complete(self) -> bool:
+        """Whether all that counts has been played; waits for the device."""
+        return bool((self._finished >= self._rounds).all())
+
+    def evaluation(self, deterministic: bool) -> Evaluation:
+        """What has been measured."""
+        reward, length, coverage = self._kept[: self._rounds].flatten(0, 1).T.cpu().numpy()
+        names = self._spec.action_names or [str(n) for n in range(self._spec.num_actions)]
+        shares = (self._chosen / self._chosen.sum()).tolist()
+        return Evaluation(
+            task=self._spec.task,
+            deterministic=deterministic,
+            reward=reward,
+            length=length.astype(np.int64),
+            coverage=None if self._cells is None else coverage.astype(np.int64),
+            action_shares=dict(zip(names, shares, strict=True)),
+            trajectories=None if self._places is None else _trim(self._places),
+        )
+
+    def _follow(self, position: Tensor | None) -> None:
+        """Notes where the environments are that still play their first episode."""
+        if self._places is not None and position is not None:
+            over = (self._finished > 0)[:, None]
+            row = self._time.clamp(max=len(self._places) - 1)
+            self._places.index_copy_(0, row, position.masked_fill(over, torch.nan)[None])
+            self._time += 1
+
+
+def _trim(places: Tensor) -> NDArray[Any]:
+    """Without what came after the first episodes, and the steps that no environment took."""
+    firsts: NDArray[Any] = places[:-1].cpu().numpy()
+    taken = np.isfinite(firsts).any(axis=(1, 2))
+    return firsts[: taken.sum()]
+
+
+def _check_fits(agent: Agent, spec: WorldSpec) -> None:
+    config = agent.config
+    actions = (config.num_actions, config.continuous)
+    wanted = (spec.num_actions or spec.action_shape[0], not spec.num_actions)
+    if config.observation_shape != spec.observation_shape or actions != wanted:
+        raise ValueError(
+            f"the agent is for observations of shape {config.observation_shape} and "
+            f"{_actions(*actions)}, {spec.task} has {spec.observation_shape} and "
+            f"{_actions(*wanted)}"
+        )
+    if agent.device != spec.device:
+        raise ValueError(f"the agent is on {agent.device}, {spec.task} on {spec.device}")
+
+
+def _actions(count: int, continuous: bool) -> str:
+    return f"actions of {count} entries" if continuous else f"{count} actions"

@@ -1,0 +1,202 @@
+"""Presets: how much is played and learnt at once, and with which R-network.
+
+What a task and a method are learnt with is in settings.py; a preset says the rest, so that the
+same experiment runs as it was published, on one GPU or on a laptop.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from episodic_curiosity.bonus.episodic import EpisodicConfig
+from episodic_curiosity.reachability.network import Branches, ComparatorName
+from episodic_curiosity.reachability.online import OnlineConfig
+from episodic_curiosity.reachability.pairs import PairsConfig
+from episodic_curiosity.reachability.training import FitConfig
+from episodic_curiosity.runs.config import RandomPlayConfig, RecordConfig, RNetworkOptions, Run
+from episodic_curiosity.runs.settings import BUDGETS, find_settings
+from episodic_curiosity.support.checks import check_choice
+from episodic_curiosity.worlds.ant.config import AntConfig
+from episodic_curiosity.worlds.base import WorldConfig
+from episodic_curiosity.worlds.dmlab.config import DMLabConfig
+from episodic_curiosity.worlds.maze.config import MazeConfig
+from episodic_curiosity.worlds.registry import find_world
+from episodic_curiosity.worlds.vizdoom.config import ViZDoomConfig
+
+ONLINE_PAIRS = PairsConfig(sampler="online")
+ON_THE_HOST = ("gym", "vizdoom", "dmlab", "ant")  # simulated by the CPU, whatever the preset
+
+
+class Batch(NamedTuple):
+    """What is played between two updates, and in which portions it is learnt from."""
+
+    num_envs: int
+    num_steps: int  # of each environment
+    minibatch_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AntSizes:
+    """What a preset has for ants alone; docs/ant.md says what was tried."""
+
+    batch: Batch  # on the host, too, but they are a few numbers and no processes
+    comparator: ComparatorName
+    branches: Branches
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """Sizes of a run; frames are height x width."""
+
+    line: str
+    steps: int  # of a run, unless it says otherwise
+    batch: Batch
+    batch_on_the_host: Batch | None = None  # None: as elsewhere
+    ants: AntSizes | None = None  # None: as elsewhere
+    observation_size: tuple[int, int]
+    view_size: tuple[int, int] | None = None  # None: curiosity sees what the policy sees
+    stagger: bool = True
+    learning_rate_factor: float = 1.0  # times the paper's
+    as_published: bool = False  # values clipped, time-outs taken for ends, as the release does
+    architecture: str = "fast"
+    play_share: int = 8  # one in so many steps is random play: the paper's 2.5M of 20M
+    fit: FitConfig | None = None  # to random play; None: as published
+    online: OnlineConfig
+    record: RecordConfig = field(default_factory=RecordConfig)
+
+
+PRESETS = {
+    "paper": Preset(
+        line="the published setting: 12 environments, ResNet-18 on frames of 160 x 120",
+        steps=20_000_000,  # section 4.2
+        batch=Batch(12, 256, 12 * 256 // 4),
+        observation_size=(84, 84),
+        view_size=(120, 160),
+        stagger=False,
+        as_published=True,
+        architecture="paper",
+        online=OnlineConfig(
+            refit_every=720_000,  # section S2
+            history=720_000,  # release
+            fit=FitConfig(iterations=None, epochs=10, batch_size=64, pairs=ONLINE_PAIRS),
+        ),
+        record=RecordConfig(checkpoint_every=100),
+    ),
+    "gpu": Preset(
+        line="one GPU: 1024 environments, the fast R-network on frames of 84 x 84",
+        steps=20_000_000,
+        batch=Batch(1024, 32, 4096),
+        batch_on_the_host=Batch(64, 512, 4096),
+        ants=AntSizes(
+            batch=Batch(256, 32, 1024),  # with 32,768 to an update they hardly walk
+            comparator="mlp",  # the paper's
+            branches="shared",
+        ),
+        observation_size=(84, 84),
+        learning_rate_factor=4.0,  # for minibatches five times as large and a fifth as many
+        # As many pairs as the paper's. Adam's rate grows with the square root of the batch: 64
+        # and 1e-4 there.
+        fit=FitConfig(iterations=3_000, batch_size=4096, learning_rate=8e-4),
+        online=OnlineConfig(
+            refit_every=720_000,
+            history=720_000,
+            fit=FitConfig(
+                iterations=600, batch_size=1024, learning_rate=4e-4, pairs=ONLINE_PAIRS
+            ),
+        ),
+        record=RecordConfig(checkpoint_every=200),
+    ),
+    "cpu": Preset(
+        line="a laptop: 16 environments, the fast R-network on frames of 42 x 42",
+        steps=200_000,
+        batch=Batch(16, 64, 512),
+        observation_size=(42, 42),
+        learning_rate_factor=2.0,  # a hundredth of the paper's steps have to do
+        play_share=5,
+        fit=FitConfig(iterations=4_000, batch_size=128, learning_rate=5e-4),
+        online=OnlineConfig(
+            refit_every=50_000,
+            history=50_000,
+            fit=FitConfig(
+                iterations=1_000, batch_size=128, learning_rate=5e-4, pairs=ONLINE_PAIRS
+            ),
+        ),
+        record=RecordConfig(checkpoint_every=20),
+    ),
+}
+
+
+def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
+    """Everything that decides how a run goes; an unknown name is told the choices."""
+    settings = find_settings(task, method)
+    check_choice("preset", preset, PRESETS)
+    sizes = PRESETS[preset]
+    is_episodic = isinstance(settings.bonus, EpisodicConfig)
+    batch = _batch(task, sizes)
+    world = _world(task, sizes, batch.num_envs, needs_view=is_episodic)
+    ppo = dataclasses.replace(
+        settings.ppo,
+        num_steps=batch.num_steps,
+        num_minibatches=batch.num_envs * batch.num_steps // batch.minibatch_size,
+        learning_rate=settings.ppo.learning_rate * sizes.learning_rate_factor,
+        clip_values=sizes.as_published,
+        timeouts_are_ends=sizes.as_published,
+    )
+    return Run(
+        task=task,
+        method=method,
+        preset=preset,
+        steps=steps,
+        seed=seed,
+        world=world,
+        ppo=ppo,
+        bonus=settings.bonus,
+        r_network=_r_network(task, method, sizes, steps) if is_episodic else None,
+        record=sizes.record,
+    )
+
+
+def _batch(task: str, sizes: Preset) -> Batch:
+    family = task.partition("/")[0]
+    if family == "ant" and sizes.ants is not None:
+        return sizes.ants.batch
+    own = sizes.batch_on_the_host if family in ON_THE_HOST else None
+    return own or sizes.batch
+
+
+def _world(task: str, sizes: Preset, num_envs: int, *, needs_view: bool) -> WorldConfig:
+    family = task.partition("/")[0]
+    world = find_world(task)(num_envs=num_envs)
+    if family == "gym":  # vectors, or frames as they come
+        return world
+    observation_size = None if family == "ant" else sizes.observation_size  # a vector
+    view_size = sizes.view_size
+    if family in ("dmlab", "vizdoom", "ant"):  # what curiosity sees has a size of its own
+        view_size = view_size or sizes.observation_size
+    if family == "ant" and not needs_view:  # three times as fast without
+        view_size = None
+    world = dataclasses.replace(world, observation_size=observation_size, view_size=view_size)
+    if isinstance(world, MazeConfig | DMLabConfig | ViZDoomConfig | AntConfig):
+        world = dataclasses.replace(world, stagger=sizes.stagger)
+    return world
+
+
+def _r_network(task: str, method: str, sizes: Preset, steps: int) -> RNetworkOptions:
+    family = task.partition("/")[0]
+    if method == "ppo+eco":
+        options = RNetworkOptions(online=sizes.online)
+    else:
+        budget = BUDGETS[family]
+        play = RandomPlayConfig(
+            steps=budget.steps, fit=FitConfig(iterations=budget.iterations, batch_size=64)
+        )
+        if sizes.fit is not None:
+            share = max(1, steps // sizes.play_share)
+            play = RandomPlayConfig(steps=min(budget.steps, share), fit=sizes.fit)
+        options = RNetworkOptions(random_play=play)
+    options = options.with_architecture(sizes.architecture)
+    if family == "ant" and (ants := sizes.ants) is not None:
+        options = dataclasses.replace(
+            options, comparator=ants.comparator, branches=ants.branches
+        )
+    return options

@@ -1,0 +1,344 @@
+"""One run's folder: config, metrics, timing, TensorBoard files and checkpoints.
+
+config.json     what the run was asked to do, and a fingerprint of that; written once
+metrics.jsonl   a line for each `write`; a resumed run ends with the same bytes as one that
+                was never interrupted
+timing.jsonl    a line for each line of metrics.jsonl: its checksum, and what no two runs
+                share, time
+tensorboard/    both, for TensorBoard, where that is installed
+checkpoints/    the newest two
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from episodic_curiosity.runs.checkpoints import Checkpoints, State
+from episodic_curiosity.runs.run_lines import (
+    METRICS,
+    TIMING,
+    LinesWriter,
+    accept_lines,
+    check_lines,
+    count_lines,
+    keep_lines,
+    read_metrics,
+    read_timing,
+)
+from episodic_curiosity.support import saving
+from episodic_curiosity.support.checks import check_at_least
+from episodic_curiosity.support.files import append_to_file, check_own, remove_folder
+from episodic_curiosity.support.saving import LoadError
+
+CONFIG = "config.json"
+TENSORBOARD, CHECKPOINTS, LOCK = "tensorboard", "checkpoints", ".lock"
+KIND = "run"
+# What a run leaves for others; where no run is, somebody else has saved it.
+SAVED = ("agent.json", "agent.safetensors", "r_network.json", "r_network.safetensors")
+ABSENT = object()
+
+
+class RunFolderError(ValueError):
+    """A folder that this run cannot be written to; the message says why, in one sentence."""
+
+
+class Record:
+    """Writes one run's folder, alone: a second process that tries is refused.
+
+    With `resume` it goes back to the newest checkpoint, or to the beginning where the run was
+    killed before its first; what was written after that is cut off. A run whose checkpoints
+    were removed is refused. `may_differ` names the fields of the config, as dotted paths, that
+    need not be those the run was begun with. `accept_changes` resumes a run whose config or
+    metrics were edited after they were written, which is an error otherwise. A new run that an
+    error ends before its first checkpoint is forgotten, with a folder that holds nothing else.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        config: dict[str, Any],
+        *,
+        resume: bool = False,
+        may_differ: Collection[str] = (),
+        accept_changes: bool = False,
+    ) -> None:
+        self.folder = folder
+        self.last_checkpoint: Path | None = None
+        self._checkpoints = Checkpoints(folder / CHECKPOINTS)
+        self._state: State | None = None
+        self._num_lines, self._steps, self._seconds = 0, -1, 0.0
+        _check_free(folder)
+        check_own(folder / CHECKPOINTS, folder / TENSORBOARD)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_lock(folder))
+            if self._claim(config, resume, may_differ, accept_changes):
+                stack.push(self._forget)
+            if resume:
+                self._go_back(accept_changes)
+            (folder / CHECKPOINTS).mkdir(exist_ok=True)  # its absence will mean: removed
+            self._lines = LinesWriter(folder)
+            stack.callback(self._lines.close)
+            self._tensorboard = _tensorboard(
+                folder / TENSORBOARD, self._steps + 1 if resume else None
+            )
+            if self._tensorboard is not None:
+                stack.callback(self._tensorboard.close)
+            self._open = stack.pop_all()
+        self._last_time = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._open.__exit__(kind, error, traceback)
+
+    def close(self) -> None:
+        """Finishes the files and lets others have the folder."""
+        self._open.close()
+
+    @property
+    def steps(self) -> int:
+        """Those of the newest line, 0 before there is any."""
+        return max(self._steps, 0)
+
+    def resume(self) -> State | None:
+        """The state to go on from, once; None where the run begins at its beginning."""
+        state, self._state = self._state, None
+        return state
+
+    def write(self, steps: int, metrics: Mapping[str, float]) -> None:
+        """Adds what was measured after so many steps; NaN and infinity are written as null."""
+        check_at_least("steps", steps, self._steps + 1)
+        timing = self._timing(steps)
+        self._lines.write(steps, metrics, timing)
+        self._seconds = timing["seconds"]
+        self._num_lines, self._steps = self._num_lines + 1, steps
+        if self._tensorboard is not None:
+            rate = {"steps_per_second": timing["steps_per_second"]}
+            for name, value in {**metrics, **rate}.items():
+                self._tensorboard.add_scalar(name, value, steps)
+
+    def checkpoint(self, number: int, state: State) -> None:
+        """Saves what the run needs to go on from here; the numbers have to grow."""
+        self._lines.sync()
+        if self._tensorboard is not None:
+            self._tensorboard.flush()
+        content = {"lines": self._num_lines, "steps": self._steps, "state": state}
+        self.last_checkpoint = self._checkpoints.save(content, number)
+
+    def _claim(
+        self,
+        config: dict[str, Any],
+        resume: bool,
+        may_differ: Collection[str],
+        accept_changes: bool,
+    ) -> bool:
+        """Writes the config, or makes sure that the run in this folder has the same one.
+
+        Returns whether the run is new.
+        """
+        if not _holds_run(self.folder):
+            write_config(self.folder, config)
+            return True
+        if not resume:
+            raise RunFolderError(
+                f"{self.folder} already holds a run: "
+                f"go on with it (--resume) or choose another folder (--out)"
+            )
+        # The new config goes through JSON, too, which turns tuples into lists.
+        new = json.loads(json.dumps(config))
+        old = read_config(self.folder, accept_changes=accept_changes)
+        changed = [
+            f"{name} was {shown(was)}, now {shown(now)}"
+            for name, was, now in differences(old, new, may_differ)
+        ]
+        if changed:
+            more = f" (and {len(changed) - 3} more)" if len(changed) > 3 else ""
+            raise RunFolderError(
+                f"{self.folder} holds a run with another config: {'; '.join(changed[:3])}{more}"
+            )
+        if accept_changes:
+            write_config(self.folder, old)
+        return False
+
+    def _forget(
+        self,
+        kind: type[BaseException] | None,  # noqa: ARG002
+        error: BaseException | None,
+        traceback: TracebackType | None,  # noqa: ARG002
+    ) -> None:
+        """Removes what was written where an error leaves nothing to go on from."""
+        if self.last_checkpoint is None and isinstance(error, Exception):
+            for name in (CONFIG, METRICS, TIMING):
+                (self.folder / name).unlink(missing_ok=True)
+            for name in (TENSORBOARD, CHECKPOINTS):
+                with contextlib.suppress(OSError):
+                    remove_folder(self.folder / name)
+            if os.listdir(self.folder) == [LOCK]:
+                (self.folder / LOCK).unlink()
+                with contextlib.suppress(OSError):  # somebody else has just come
+                    self.folder.rmdir()
+
+    def _go_back(self, accept_changes: bool) -> None:
+        if newest := self._checkpoints.load_newest():
+            number, content = newest
+            self.last_checkpoint = self._checkpoints.path(number)
+            if content.keys() != {"lines", "steps", "state"}:
+                raise LoadError(f"{self.last_checkpoint} is no checkpoint of a run")
+            self._num_lines, self._steps = content["lines"], content["steps"]
+            self._state = content["state"]
+        else:
+            _check_nothing_lost(self.folder)
+        if self._num_lines:
+            if accept_changes:
+                accept_lines(self.folder, self._num_lines)
+            check_lines(self.folder, self._num_lines)
+        keep_lines(self.folder, self._num_lines)
+        if self._num_lines:
+            self._seconds = read_timing(self.folder)[-1]["seconds"]
+
+    def _timing(self, steps: int) -> dict[str, float]:
+        now = time.monotonic()
+        passed, self._last_time = now - self._last_time, now
+        rate = (steps - self.steps) / max(passed, 1e-9)
+        return {
+            "seconds": round(self._seconds + passed, 3),
+            "steps_per_second": round(rate, 1),
+        }
+
+
+def read_config(folder: Path, *, accept_changes: bool = False) -> dict[str, Any]:
+    """What the run in this folder was asked to do; one that was edited since is refused."""
+    header = saving.read_header(folder / CONFIG, KIND)
+    config: dict[str, Any] = header["config"]
+    if not accept_changes and header.get("sha256") != saving.config_fingerprint(config):
+        raise LoadError(
+            f"{folder / CONFIG} was changed after it was written (fingerprints differ)"
+        )
+    return config
+
+
+def is_finished(folder: Path, total_steps: int) -> bool:
+    """Whether a run is done with all its steps and only lacks the checkpoints it had."""
+    if (folder / CHECKPOINTS).exists() or not (folder / "agent.json").exists():
+        return False
+    lines = read_metrics(folder)
+    return bool(lines) and lines[-1]["steps"] == total_steps
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    """Writes config.json with the fingerprint that `read_config` checks."""
+    config = json.loads(json.dumps(config))  # as it will be read
+    fingerprint = saving.config_fingerprint(config)
+    content = saving.header_bytes(KIND, config, sha256=fingerprint)
+    saving.write_atomically({folder / CONFIG: content})
+
+
+def _check_nothing_lost(folder: Path) -> None:
+    """Raises where a run without checkpoints would be begun anew over what it has left.
+
+    A run that was killed before its first checkpoint has an empty folder for them, maybe lines,
+    and has saved nothing yet.
+    """
+    saved = [name for name in SAVED if (folder / name).exists()]
+    num_lines = count_lines(folder)
+    if saved or (num_lines and not (folder / CHECKPOINTS).exists()):
+        there = [f"{num_lines} lines of metrics", *saved]
+        raise RunFolderError(
+            f"{folder} cannot be resumed: it has no checkpoints, which `curiosity table` "
+            f"removes when a run is done, but {', '.join(there)}; choose another folder (--out)"
+        )
+
+
+@contextlib.contextmanager
+def folder_for_work(folder: Path) -> Iterator[None]:
+    """Makes it, before the work that it is for; unmakes it where that leaves nothing in it."""
+    was_there = folder.exists()
+    _make_folder(folder)
+    try:
+        yield
+    except BaseException:
+        if not was_there:
+            with contextlib.suppress(OSError):  # it holds something
+                folder.rmdir()
+        raise
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise RunFolderError(f"{folder} is a file; name a folder") from None
+    except OSError as error:
+        raise RunFolderError(f"{folder} cannot be written to ({error.strerror})") from None
+
+
+def _holds_run(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (CONFIG, METRICS, CHECKPOINTS))
+
+
+def _check_free(folder: Path) -> None:
+    """Raises where a run might replace what somebody has saved there."""
+    saved = [name for name in SAVED if (folder / name).exists()]
+    if saved and not _holds_run(folder):
+        raise RunFolderError(
+            f"{folder} already holds {saved[0]}, which is of no run there: "
+            f"choose another folder (--out)"
+        )
+
+
+@contextlib.contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Makes the folder and holds it; the kernel lets go when the process dies, however."""
+    _make_folder(folder)
+    try:
+        file = append_to_file(folder / LOCK)
+    except OSError as error:
+        raise RunFolderError(f"{folder} cannot be written to ({error.strerror})") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunFolderError(f"{folder} is being written to by another process") from None
+        yield
+
+
+def _tensorboard(folder: Path, purge_step: int | None) -> Any:
+    """TensorBoard's writer, or None; hides what an interrupted run showed from that step on."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        print(f"going on without files for TensorBoard ({error})", file=sys.stderr)
+        return None
+    return SummaryWriter(str(folder), purge_step=purge_step)
+
+
+def differences(
+    was: Any, now: Any, may_differ: Collection[str] = (), name: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """The dotted path of each value that differs and may not, with both values."""
+    if name in may_differ:
+        return
+    if isinstance(was, dict) and isinstance(now, dict):
+        for key in was | now:
+            path = f"{name}.{key}" if name else key
+            yield from differences(was.get(key, ABSENT), now.get(key, ABSENT), may_differ, path)
+    elif was != now:
+        yield name, was, now
+
+
+def shown(value: Any) -> str:
+    """A value of a config, as a message names it."""
+    return "absent" if value is ABSENT else json.dumps(value)

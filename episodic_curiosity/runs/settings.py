@@ -1,0 +1,206 @@
+"""The paper's tasks, methods and hyper-parameters as data, each number with its table.
+
+Savinov et al. 2019; tables S2 to S5 are in its supplement, the authors' release of their code
+has more digits than the tables.
+"""
+
+import dataclasses
+import textwrap
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from episodic_curiosity.agent.ppo import PPOConfig
+from episodic_curiosity.bonus.constant import ConstantConfig
+from episodic_curiosity.bonus.episodic import EpisodicConfig
+from episodic_curiosity.bonus.icm import ICMConfig
+from episodic_curiosity.bonus.oracle import OracleConfig
+from episodic_curiosity.bonus.registry import BonusConfig
+from episodic_curiosity.support.checks import check_choice
+from episodic_curiosity.worlds.dmlab.levels import DMLAB_30
+from episodic_curiosity.worlds.registry import FAMILIES
+from episodic_curiosity.worlds.television import find_programme
+
+METHODS = {
+    "ppo": "no bonus: the task's reward alone",
+    "ppo+1": "the same bonus at every step: for staying alive",
+    "ppo+icm": "intrinsic curiosity: what a model of the next step got wrong",
+    "ppo+oracle": "Grid Oracle: every cell of the floor that an episode had not entered yet",
+    "ppo+ec": "episodic curiosity, its R-network fitted to random play before the run",
+    "ppo+eco": "episodic curiosity, its R-network refitted to the agent's own play in the run",
+}
+
+_MAZES = {
+    "sparse": "+10 at the goal of a new maze, then a new start in the same one; 1800 steps",
+    "very-sparse": "sparse, with starts at least 10 cells from the goal",
+    "sparse-doors": "sparse, with doors that are drawn anew at every start",
+    "no-reward": "sparse without a reward: what counts is how much is explored",
+    "no-reward-no-fire": "no-reward without the action that fires",
+    "dense-1": "keys and doors +1, the goal +50 and the end; 900 steps",
+    "dense-2": "good things +1, bad things -1, the tenth ends it; 900 steps",
+}
+TASKS = {
+    **{f"maze/{name}": line for name, line in _MAZES.items()},
+    **{f"dmlab/{name}": line for name, line in _MAZES.items()},
+    "vizdoom/dense": "MyWayHome: +1 at the goal, starts all over the map; 525 steps",
+    "vizdoom/sparse": "MyWayHome from a room at a middle distance",
+    "vizdoom/very-sparse": "MyWayHome from the room farthest away",
+    "ant/no-reward": "a four-legged body on a coloured floor, no reward; 1000 steps",
+    "ant/escape-circle": "+1 at each circle around the start, from a radius of 10 outwards",
+}
+# Families with tasks that nobody can list.
+OPEN = {
+    "gym": "gym/<id>: any Gymnasium environment, such as gym/CartPole-v1",
+    "vizdoom": "vizdoom/<path>: any scenario, a .cfg or a .wad file",
+    "dmlab": "dmlab/<level>: any level of DeepMind Lab, such as those of DMLab-30:\n"
+    + textwrap.fill(", ".join(DMLAB_30), width=96, initial_indent="  ", subsequent_indent="  "),
+}
+# Several tasks in one word, for those who fit an R-network to all of them.
+TASK_SETS = {"dmlab-30": tuple(f"dmlab/{level}" for level in DMLAB_30)}  # section S4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a method learns a task with, and where that was published."""
+
+    ppo: PPOConfig
+    bonus: BonusConfig | None
+    source: str
+
+
+def _settings(
+    source: str, base: PPOConfig, rate: float, entropy: float, bonus: BonusConfig | None
+) -> Settings:
+    ppo = dataclasses.replace(base, learning_rate=rate, entropy_coefficient=entropy)
+    return Settings(ppo=ppo, bonus=bonus, source=source)
+
+
+LAB_TABLE = "Table S3 and the authors' release"
+OURS = "not in the paper"
+
+# What the tables have no column for stands last in each group: EC's rates with a bonus of about
+# EC's size. ECO has EC's column everywhere: the paper changes nothing else.
+_LAB = PPOConfig()  # its defaults are the release's for DeepMind Lab
+_LAB_ICM = ICMConfig(scale=0.55, ratio=0.96, strength=64.0)
+_LAB_EC = _settings(LAB_TABLE, _LAB, 2.5e-4, 2.0535250e-3, EpisodicConfig(alpha=0.0301724))
+_MAZE = {
+    "ppo": _settings(LAB_TABLE, _LAB, 1.9306977e-4, 1.0941138e-3, None),
+    "ppo+icm": _settings("Table S3", _LAB, 2.5e-4, 4.2e-3, _LAB_ICM),
+    "ppo+oracle": _settings(
+        LAB_TABLE, _LAB, 2.5e-4, 6.6116903e-3, OracleConfig(alpha=0.0524691)
+    ),
+    "ppo+ec": _LAB_EC,
+    "ppo+eco": _LAB_EC,
+    "ppo+1": _settings(OURS, _LAB, 2.5e-4, 2.0535250e-3, ConstantConfig(scale=0.0301724)),
+}
+
+_DOOM = PPOConfig(reward_scale=5.0)
+_DOOM_EC = _settings("Table S2", _DOOM, 2.5e-4, 0.01, EpisodicConfig(alpha=1.0))
+_DOOM_ICM = ICMConfig(scale=0.01, ratio=0.2, strength=10.0)
+_VIZDOOM = {
+    "ppo": _settings("Table S2", _DOOM, 2.5e-4, 0.01, None),
+    "ppo+icm": _settings("Table S2", _DOOM, 2.5e-4, 0.01, _DOOM_ICM),
+    "ppo+ec": _DOOM_EC,
+    "ppo+eco": _DOOM_EC,
+    "ppo+oracle": _settings(OURS, _DOOM, 2.5e-4, 0.01, OracleConfig(alpha=1.0)),
+    "ppo+1": _settings(OURS, _DOOM, 2.5e-4, 0.01, ConstantConfig(scale=1.0)),
+}
+
+# The epochs, the clip range and the constant rate are the release's; beta is 1 where an episode
+# can end early.
+_LEGS = PPOConfig(num_epochs=10, clip_range=0.2, decay="constant")
+_STILL = dataclasses.replace(_LEGS, reward_scale=0.0)
+
+
+def _ant_memory(alpha: float) -> EpisodicConfig:
+    return EpisodicConfig(
+        alpha=alpha, beta=1.0, aggregate="tenth_largest", memory_capacity=1000
+    )
+
+
+_STILL_EC = _settings(
+    "Table S4 and the authors' release", _STILL, 7.49894e-5, 2.23872e-5, _ant_memory(1.0)
+)
+_ANT_NO_REWARD = {
+    "ppo": _settings("Table S4", _STILL, 3e-4, 8e-6, None),
+    "ppo+1": _settings("Table S4", _STILL, 7e-5, 1e-4, ConstantConfig(scale=1.0)),
+    "ppo+ec": _STILL_EC,
+    "ppo+eco": _STILL_EC,
+    "ppo+oracle": _settings(OURS, _STILL, 7.49894e-5, 2.23872e-5, OracleConfig(alpha=1.0)),
+    "ppo+icm": _settings(OURS, _STILL, 7.49894e-5, 2.23872e-5, _LAB_ICM),
+}
+_ESCAPE_EC = _settings("Table S5", _LEGS, 4.64e-5, 1.78e-6, _ant_memory(0.25))
+_ANT_ESCAPE = {
+    "ppo": _settings("Table S5", _LEGS, 1e-4, 1.21e-6, None),
+    "ppo+1": _settings("Table S5", _LEGS, 1e-4, 1.43e-6, ConstantConfig(scale=0.85)),
+    "ppo+ec": _ESCAPE_EC,
+    "ppo+eco": _ESCAPE_EC,
+    "ppo+oracle": _settings(OURS, _LEGS, 4.64e-5, 1.78e-6, OracleConfig(alpha=0.25)),
+    "ppo+icm": _settings(OURS, _LEGS, 4.64e-5, 1.78e-6, _LAB_ICM),
+}
+
+# Any environment: DeepMind Lab's, with beta 1 because its episodes may end early.
+_GYM_EC = _settings(OURS, _LAB, 2.5e-4, 2.0535250e-3, EpisodicConfig(alpha=0.0301724, beta=1.0))
+_GYM = {name: dataclasses.replace(settings, source=OURS) for name, settings in _MAZE.items()}
+_GYM |= {"ppo+ec": _GYM_EC, "ppo+eco": _GYM_EC}
+
+# By family, or by task where a family's tasks have tables of their own.
+SETTINGS = {
+    "maze": _MAZE,
+    "dmlab": _MAZE,
+    "vizdoom": _VIZDOOM,
+    "ant/no-reward": _ANT_NO_REWARD,
+    "ant/escape-circle": _ANT_ESCAPE,
+    "gym": _GYM,
+}
+
+
+class Budget(NamedTuple):
+    """What an R-network is fitted with before a run."""
+
+    steps: int  # of random play, section 2.3
+    iterations: int  # of 64 pairs, section S2
+
+
+_LAB_BUDGET = Budget(steps=2_500_000, iterations=200_000)
+BUDGETS = {
+    "maze": _LAB_BUDGET,
+    "dmlab": _LAB_BUDGET,
+    "vizdoom": Budget(steps=300_000, iterations=50_000),
+    "ant": _LAB_BUDGET,  # not in the paper
+    "gym": _LAB_BUDGET,  # not in the paper
+}
+
+
+def known_tasks() -> dict[str, str]:
+    """What each task of the worlds that are here is about, in one line."""
+    return {task: line for task, line in TASKS.items() if task.split("/")[0] in FAMILIES}
+
+
+def check_task(task: str) -> None:
+    """Raises, and lists the choices, unless there is such a task."""
+    name, plus, programme = task.partition("+")
+    family, _, member = name.partition("/")
+    is_open = family in OPEN and family in FAMILIES and member
+    if name not in known_tasks() and not is_open:
+        choices = [*known_tasks(), *(f"{family}/..." for family in OPEN if family in FAMILIES)]
+        raise ValueError(f"there is no task {task!r}; choose one of {', '.join(choices)}")
+    if plus and family != "vizdoom":  # where the plus is part of a path
+        find_programme(programme)
+
+
+def split_tasks(names: str) -> tuple[str, ...]:
+    """The tasks of a list such as "a,b,c", sets of them spelt out; raises as `check_task`."""
+    tasks: tuple[str, ...] = ()
+    for name in names.split(","):
+        tasks += TASK_SETS.get(name, (name,))
+    for task in tasks:
+        check_task(task)
+    return tasks
+
+
+def find_settings(task: str, method: str) -> Settings:
+    """The hyper-parameters of a method on a task."""
+    check_task(task)
+    check_choice("method", method, METHODS)
+    name = task.partition("+")[0]
+    return SETTINGS[name if name in SETTINGS else name.partition("/")[0]][method]

@@ -1,0 +1,298 @@
+"""One run, from its config to a trained agent: the algorithm on one page.
+
+Savinov et al. 2019, section 2: play; pay for what memory could not have reached; learn from
+reward and bonus; and (ECO) refit the R-network to what was seen.
+"""
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+
+from episodic_curiosity.agent.collector import Collector
+from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.agent.ppo import PPO
+from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.bonus.diagnosis import Diagnosis
+from episodic_curiosity.bonus.episodic import EpisodicBonus
+from episodic_curiosity.bonus.icm import ICMBonus
+from episodic_curiosity.bonus.normalised import NormalisedBonus
+from episodic_curiosity.bonus.online import OnlineEpisodicBonus
+from episodic_curiosity.bonus.state import copied
+from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.reachability.training import FitReport
+from episodic_curiosity.runs.build import (
+    fit_r_network,
+    make_bonus,
+    make_diagnosis,
+    make_r_network,
+    random_play_bytes,
+)
+from episodic_curiosity.runs.checkpoints import written_by
+from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.record import Record, RunFolderError, folder_for_work
+from episodic_curiosity.support.compiling import compiles, warming_up
+from episodic_curiosity.support.interruption import StopRequest, stop_request
+from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.support.progress import Progress, Silence, progress_or_silence
+from episodic_curiosity.support.saving import LoadError
+from episodic_curiosity.worlds.base import World, WorldSpec
+from episodic_curiosity.worlds.registry import make_world
+
+# What a run may be resumed with another value of: it decides where, not what.
+MAY_DIFFER = ("device", "world.level_cache", "world.timeout")
+
+
+def train(
+    run: Run,
+    folder: Path,
+    *,
+    resume: bool = False,
+    accept_changes: bool = False,
+    progress: bool = True,
+) -> None:
+    """Trains an agent and leaves everything in the folder; `resume` goes on where it stopped.
+
+    A folder whose config or metrics were edited is resumed with `accept_changes` alone.
+
+    Ctrl-C, or SIGTERM, ends the run after the update that is under way, with a checkpoint.
+    """
+    total_steps = run.steps_after(run.num_updates)  # raises where they are not enough for one
+    # Made before there is a folder: what cannot be run leaves none behind.
+    with closing(_make_world(run)) as world:
+        parts = Parts.make(run, world, folder)
+        with (
+            Record(
+                folder,
+                run.to_dict(),
+                resume=resume,
+                may_differ=MAY_DIFFER,
+                accept_changes=accept_changes,
+            ) as record,
+            progress_or_silence(progress, total_steps, record.steps) as display,
+            stop_request(display.note) as stop,
+        ):
+            _learn(run, parts, record, display, stop)
+
+
+def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
+    """Fits an R-network to random play, for any run of a world with the same views."""
+    run.check_random_play()
+    if any((folder / name).exists() for name in ("r_network.json", "config.json")):
+        raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
+    with folder_for_work(folder):
+        with closing(_make_world(run)) as world:
+            r_network = make_r_network(run, world)
+            spec = world.spec
+        with progress_or_silence(progress, run.steps) as display:
+            report = _fit(run, r_network, spec, folder, display)
+            r_network.save(folder)
+            display.note(
+                f"{report.held_out_accuracy:.1%} of held-out pairs told right; use it with "
+                f"curiosity train --r-network-from {folder}"
+            )
+    return report
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All that learns or plays in a run."""
+
+    agent: Agent
+    curiosity: Bonus  # the method's own bonus
+    bonus: Bonus  # what is paid: the same, normalised where the run wants that
+    ppo: PPO
+    collector: Collector
+    diagnosis: Diagnosis
+
+    @classmethod
+    def make(cls, run: Run, world: World, folder: Path) -> Self:
+        """Everything as it is before the first step."""
+        agent = make_agent(run, world.spec)
+        curiosity = make_bonus(run, world, folder)
+        bonus = NormalisedBonus(curiosity, world.spec) if run.normalise_bonus else curiosity
+        ppo = PPO(
+            agent,
+            run.ppo,
+            num_updates=run.num_updates,
+            seed=run.seed,
+            auxiliary=curiosity.model if isinstance(curiosity, ICMBonus) else None,
+        )
+        collector = Collector(
+            world,
+            agent,
+            bonus,
+            run.ppo.num_steps,
+            seed=run.seed,
+            bootstrap=not run.ppo.timeouts_are_ends,
+            whole_at_start=not run.world.options("train").get("stagger", False),
+        )
+        return cls(agent, curiosity, bonus, ppo, collector, make_diagnosis(run))
+
+    def state_dict(self) -> dict[str, Any]:
+        """A copy of everything that a run needs to go on as if nothing had happened."""
+        return {
+            "agent": copied(self.agent.state_dict()),
+            "bonus": self.bonus.state_dict(),
+            "ppo": self.ppo.state_dict(),
+            "collector": self.collector.state_dict(),
+            "diagnosis": self.diagnosis.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from such a state; the bonus first, which new episodes may be shown to."""
+        for name in ("agent", "bonus", "ppo", "collector", "diagnosis"):
+            getattr(self, name).load_state_dict(state[name])
+
+    def metrics(self) -> dict[str, float]:
+        """What came of the episodes and of the bonus since this was last asked."""
+        return self.collector.tally.take() | self.bonus.metrics()
+
+    def save(self, folder: Path) -> None:
+        """Writes what others use: the agent, and the R-network where there is one."""
+        self.agent.save(folder)
+        if isinstance(self.curiosity, EpisodicBonus):
+            self.r_network.save(folder)
+
+    @property
+    def r_network(self) -> RNetwork:
+        """Of the methods with episodic curiosity."""
+        assert isinstance(self.curiosity, EpisodicBonus)
+        assert isinstance(self.curiosity.r_network, RNetwork)
+        return self.curiosity.r_network
+
+
+def _learn(
+    run: Run, parts: Parts, record: Record, display: Progress | Silence, stop: StopRequest
+) -> None:
+    """Goes through the updates that are left; writes down how it goes and where it stands."""
+    number = _begin(run, parts, record, display)
+    while number < run.num_updates:
+        metrics = _update(parts, number, record)
+        number += 1
+        is_last = number == run.num_updates
+        if number % run.record.metrics_every == 0 or is_last:
+            steps = run.steps_after(number)
+            metrics |= parts.metrics()
+            record.write(steps, metrics)
+            display.update(steps, metrics)
+            for trouble in parts.diagnosis.look(metrics):
+                display.note(f"warning: {trouble}")
+        if number % run.record.checkpoint_every == 0 or is_last or stop.is_set:
+            # In this order: a run that is killed in between does both again.
+            parts.save(record.folder)
+            record.checkpoint(number, parts.state_dict() | {"number": number})
+        if stop.is_set and not is_last:
+            raise KeyboardInterrupt
+
+
+def _begin(run: Run, parts: Parts, record: Record, display: Progress | Silence) -> int:
+    """Brings everything to where the run stands; returns the number of updates behind it."""
+    if compiles(parts.agent.device):
+        display.note(
+            "what is used for the first time is compiled, which takes a minute or so where "
+            "torch has not kept it from an earlier run"
+        )
+    state = record.resume()
+    if state is not None:
+        _load(parts, state, record)
+        display.note(f"going on from {record.last_checkpoint}")
+        number: int = state["number"]
+        return number
+    if isinstance(parts.curiosity, OnlineEpisodicBonus):
+        replay = parts.curiosity.fitting.replay
+        assert replay is not None
+        display.note(
+            f"the R-network's data will take {replay.memory_bytes / 1e6:,.0f} MB of memory and "
+            f"{replay.disk_bytes / 1e6:,.0f} MB of disk"
+        )
+    if run.random_play_steps:
+        spec = parts.collector.world.spec
+        report = _fit(run, parts.r_network, spec, record.folder, display)
+        display.note(
+            f"R-network fitted: {report.held_out_accuracy:.1%} of held-out pairs told right"
+        )
+        record.write(
+            run.random_play_steps,
+            {
+                "r_network_accuracy": report.held_out_accuracy,
+                "r_network_training_accuracy": report.accuracy,
+                "r_network_loss": report.loss,
+            },
+        )
+    parts.collector.reset()
+    record.checkpoint(0, parts.state_dict() | {"number": 0})
+    return 0
+
+
+def _load(parts: Parts, state: dict[str, Any], record: Record) -> None:
+    """Takes the state of a checkpoint, which another release may have written."""
+    try:
+        parts.load_state_dict(state)
+    except (LoadError, torch.OutOfMemoryError):
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        assert record.last_checkpoint is not None
+        words = written_by(record.last_checkpoint)
+        reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
+        raise LoadError(
+            f"{record.last_checkpoint} does not fit this run: {reason}{words}"
+        ) from None
+
+
+def _fit(
+    run: Run, r_network: RNetwork, spec: WorldSpec, folder: Path, display: Progress | Silence
+) -> FitReport:
+    """Fits an R-network to random play, of which it says beforehand how much it takes."""
+    display.note(
+        f"random play will take {random_play_bytes(run, spec) / 1e6:,.0f} MB of memory, or of "
+        f"disk where frames would take more than half of the memory that is free"
+    )
+    assert run.r_network is not None
+    play = run.r_network.random_play
+    assert play is not None
+    display.note(  # plain lines say nothing more until it is done
+        f"playing {play.steps:,} steps at random, then fitting the R-network to them: "
+        f"{play.fit.num_iterations(play.steps):,} batches of {play.fit.batch_size:,} pairs"
+    )
+    is_shown = isinstance(display, Progress)
+    return fit_r_network(run, r_network, folder, progress=is_shown)
+
+
+def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:
+    """Plays a rollout and learns from it."""
+    try:
+        rollout = parts.collector.collect()
+        # PPO first: ECO refits its R-network in `learn`, and clears the memories.
+        return parts.ppo.update(rollout, number) | parts.bonus.learn(rollout)
+    except FloatingPointError as error:
+        raise FloatingPointError(
+            f"{error}; the last good checkpoint is {record.last_checkpoint}"
+        ) from None
+
+
+def _make_world(run: Run) -> World:
+    device = find_device(run.device)
+    with warming_up(device):
+        return make_world(
+            run.task,
+            num_envs=run.world.num_envs,
+            seed=run.seed,
+            device=device,
+            **run.world.options("train"),
+        )
+
+
+def make_agent(run: Run, spec: WorldSpec) -> Agent:
+    """The run's agent before it has learnt anything."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(run.seed)
+        agent = Agent(
+            spec.observation_shape,
+            spec.num_actions or spec.action_shape[0],
+            continuous=not spec.num_actions,
+            num_values=run.ppo.num_values,
+        )
+    return agent.to(spec.device)

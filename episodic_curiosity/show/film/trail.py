@@ -1,0 +1,100 @@
+"""The way through a world that has no map of its own, from above, north at the top.
+
+Shapes: h x h pixels.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from episodic_curiosity.show.film.episode import Episode, Points
+from episodic_curiosity.worlds.base import Picture
+
+Colour = tuple[int, int, int]
+
+FLOOR, GRID, VISITED = (244, 244, 240), (222, 222, 216), (206, 221, 240)
+WAY, START, MEMORY, AGENT = (40, 90, 180), (120, 120, 120), (225, 120, 0), (200, 30, 30)
+COLOURS = (FLOOR, GRID, VISITED, WAY, START, MEMORY, AGENT)
+FINER = 3  # times drawn larger, and then reduced: smooth lines
+LEAST_CELLS = 6  # on a side: an agent that stays where it is should be seen to do so
+MOST_CELLS = 60  # on a side with lines between them; more would be grey all over
+
+
+@dataclass(frozen=True)
+class Way:
+    """One episode's map; all of its way fits in, so that nothing moves but the agent."""
+
+    episode: Episode
+    cell: float  # side of a Grid-Oracle cell, in the units of places
+    height: int  # pixels, of a square
+
+    def draw(self, step: int) -> Picture:
+        """(h, h, 3): the way of the first steps, the cells it entered, what was remembered."""
+        size = self.height * FINER
+        canvas = Image.new("RGB", (size, size), FLOOR)
+        pen = ImageDraw.Draw(canvas)
+        way = self.episode.way(step)
+        for column, row in {tuple(cell) for cell in np.trunc(way / self.cell).astype(int)}:
+            corners = [_borders(number, self.cell) for number in (column, row)]
+            (left, low), (right, high) = self._pixels(np.array(corners, np.float32).T)
+            pen.rectangle((left, high, right, low), VISITED)
+        self._draw_grid(pen, size)
+        line = [tuple(place) for place in self._pixels(way)]
+        if len(line) > 1:
+            pen.line(line, WAY, 2 * FINER, joint="curve")
+        for place in self._pixels(self.episode.memories(step)):
+            _disc(pen, place, 3.0, None, MEMORY)
+        _disc(pen, line[0], 3.0, START)
+        _disc(pen, line[-1], 5.0, AGENT, FLOOR)
+        return np.asarray(canvas.reduce(FINER))
+
+    @property
+    def _frame(self) -> tuple[Points, float]:
+        """The south-west corner, (2,), and the side of what is shown, in units."""
+        way = self.episode.way(self.episode.num_steps)
+        low, high = way.min(axis=0), way.max(axis=0)
+        side = max(float((high - low).max()) + 2 * self.cell, LEAST_CELLS * self.cell)
+        return (low + high - side) / 2, side
+
+    def _pixels(self, places: Points) -> Points:
+        """Where places, (places, 2), are on the canvas."""
+        corner, side = self._frame
+        share = (places - corner) / side
+        share[:, 1] = 1 - share[:, 1]
+        return share * np.float32(self.height * FINER)
+
+    def _draw_grid(self, pen: ImageDraw.ImageDraw, size: int) -> None:
+        corner, side = self._frame
+        if side > MOST_CELLS * self.cell:
+            return
+        for axis in range(2):
+            first = math.ceil(float(corner[axis]) / self.cell)
+            for number in range(first, first + math.ceil(side / self.cell)):
+                if number == 0:  # cells are cut off toward zero: there is no border at 0
+                    continue
+                place = np.full((1, 2), number * self.cell, np.float32)
+                at = float(self._pixels(place)[0, axis])
+                ends = ((at, 0), (at, size)) if axis == 0 else ((0, at), (size, at))
+                pen.line(ends, GRID, FINER)
+
+
+def _borders(number: int, cell: float) -> tuple[float, float]:
+    """From where to where a Grid-Oracle cell reaches; that at 0 is twice as wide."""
+    return (number if number > 0 else number - 1) * cell, (
+        number + 1 if number >= 0 else number
+    ) * cell
+
+
+def _disc(
+    pen: ImageDraw.ImageDraw,
+    place: Points | tuple[float, ...],
+    radius: float,
+    fill: Colour | None,
+    outline: Colour | None = None,
+) -> None:
+    x, y = (float(part) for part in place)
+    reach = radius * FINER
+    box = (x - reach, y - reach, x + reach, y + reach)
+    pen.ellipse(box, fill, outline, math.ceil(1.5 * FINER))

@@ -1,0 +1,116 @@
+"""From a run's folder, or from nothing but a task, to a film."""
+
+import contextlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+try:
+    import PIL  # noqa: F401, which draws every film
+except ImportError as missing:
+    raise ImportError("films need Pillow: pip install 'episodic-curiosity[film]'") from missing
+
+from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.bonus.nothing import NoBonus
+from episodic_curiosity.runs import presets
+from episodic_curiosity.runs.build import load_bonus
+from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.evaluate import Play
+from episodic_curiosity.runs.stored_run import read_run
+from episodic_curiosity.runs.train import make_agent
+from episodic_curiosity.show.film.cameras import Scenery, WorldArguments, open_scenery
+from episodic_curiosity.show.film.config import FilmConfig
+from episodic_curiosity.show.film.episode import Filmed
+from episodic_curiosity.show.film.film import check_film, write_film
+from episodic_curiosity.show.film.frames import Storyboard
+from episodic_curiosity.support.machine import find_device
+
+
+@dataclass(frozen=True)
+class Film:
+    """What was written, and how the episodes in it went."""
+
+    path: Path
+    story: Storyboard
+    seconds: float
+
+    def report(self) -> str:
+        """Lines to print."""
+        height, width, _ = self.story[0].picture.shape
+        size = self.path.stat().st_size / 1000
+        lines = [
+            f"{self.path}: {width} x {height}, {len(self.story)} frames, "
+            f"{self.seconds:.1f} s, {size:,.0f} KB"
+        ]
+        for number, episode in enumerate(self.story.episodes, 1):
+            first = "" if episode.has_ended else "the first "
+            line = f"episode {number}: {first}{episode.num_steps} steps"
+            line += f", reward {episode.reward[-1]:g}"
+            if episode.coverage:
+                line += f", coverage {episode.coverage[-1]}"
+            lines.append(line)
+        return "\n".join(lines)
+
+
+def watch_run(folder: Path, out: Path, config: FilmConfig, *, trust: bool = False) -> Film:
+    """Films the agent of a run's folder: the first episodes that `evaluate_run` would count.
+
+    A run whose config names a module or a path is refused unless the user trusts who wrote it.
+    """
+    check_film(out)
+    run = replace(read_run(folder, trust=trust), device=config.device)
+    agent = Agent.load(folder, find_device(run.device))
+    with _opened(run, config) as scenery:
+        bonus = load_bonus(run, scenery.world, folder)
+        return _film((run.task, run.method), agent, bonus, scenery, out, config)
+
+
+def watch_untrained(task: str, out: Path, config: FilmConfig) -> Film:
+    """Films an agent that has learnt nothing and so plays at random."""
+    check_film(out)
+    run = presets.resolve(task, "ppo", "cpu", presets.PRESETS["cpu"].steps, config.seed)
+    run = replace(run, device=config.device)
+    with _opened(run, config) as scenery:
+        agent = make_agent(run, scenery.world.spec)
+        return _film((task, "untrained"), agent, NoBonus(), scenery, out, config)
+
+
+def _opened(run: Run, config: FilmConfig) -> contextlib.closing[Scenery]:
+    options = run.world.options(config.split)
+    options.pop("stagger", None)  # whole episodes are wanted of any split
+    setting = WorldArguments(
+        run.task, config.split, config.seed, find_device(run.device), options
+    )
+    return contextlib.closing(open_scenery(setting, config.height))
+
+
+def _film(
+    title: tuple[str, str],
+    agent: Agent,
+    bonus: Bonus,
+    scenery: Scenery,
+    out: Path,
+    config: FilmConfig,
+) -> Film:
+    spec = scenery.world.spec
+    filmed = Filmed(
+        scenery.world,
+        bonus,
+        list(scenery.cameras.values()),
+        num_episodes=config.episodes,
+        num_steps=config.steps or spec.episode_steps,
+        num_shots=config.frames,
+    )
+    play = Play(agent, filmed, deterministic=config.deterministic, seed=config.seed)
+    while not filmed.is_over:
+        play.step()
+    story = Storyboard(
+        title=title,
+        episodes=filmed.episodes,
+        captions=tuple(scenery.cameras),
+        fps=config.fps,
+        height=config.height,
+        map_cell=spec.oracle_cell if spec.has_position and not scenery.has_map else None,
+        has_bonus=not isinstance(bonus, NoBonus),
+    )
+    return Film(out, story, write_film(out, story, config.colours))

@@ -1,0 +1,98 @@
+"""What the paper says in words, as ratios with intervals."""
+
+from collections.abc import Sequence
+from statistics import mean
+
+from episodic_curiosity.experiments.claims import CLAIMS, Claim
+from episodic_curiosity.experiments.results import Result
+from episodic_curiosity.show.report import formatting
+from episodic_curiosity.show.report.grids import Grid, Place
+from episodic_curiosity.show.report.page import Entry
+from episodic_curiosity.show.report.tables import Table
+from episodic_curiosity.support.statistics import Estimate, ratio_of_means
+
+SUCCESS = 0.95  # of a training curve's reward, of which 1 is the most there is
+READING = (
+    "“Always finds the goal” is said of a run from the step on at which its reward in training "
+    f"stays at {SUCCESS:g} or more, 1 being the most there is. “Slower” compares the seconds "
+    "of whole runs: R-networks and compilers count, the test does not, and the first run of a "
+    "process waits longest for compilers."
+)
+
+
+def claims_table(grids: Sequence[Grid]) -> Table:
+    """A line for each claim and each setting in which both of its methods were measured."""
+    rows: list[list[str | Entry]] = []
+    for claim in CLAIMS:
+        about = f"{claim.better} against {claim.worse} in {claim.experiment}, {claim.column}"
+        promised = "-" if claim.at_least is None else f"at least {claim.at_least:g}"
+        published = "-" if claim.published is None else f"{claim.published:.2f}"
+        for found in _measured(claim, grids) or [Entry("missing", kind="missing")]:
+            text = Entry(claim.text, [about, claim.source])
+            rows.append([text, found, promised, published])
+    head = ["what the paper says", "measured (95 % interval)", "promised", "published"]
+    return Table(head, rows, aside=["promised"])  # the words say it as well
+
+
+def measured_ratio(claim: Claim, better: Place, worse: Place) -> Estimate | str:
+    """How many times better, or why there is no such number."""
+    if claim.metric == "seconds_per_step":
+        return _slowdown(worse, better)
+    if claim.metric == "steps_to_success":
+        return _sooner(better, worse)
+    ours, theirs = (mean(place.values) for place in (better, worse))
+    if theirs > 0:
+        return ratio_of_means(better.values, worse.values)
+    if theirs == 0 < ours:
+        return f"more than any number: {worse.row.name} got 0"
+    return f"no ratio: {better.row.name} got {ours:.2f}, {worse.row.name} {theirs:.2f}"
+
+
+def steps_to_success(result: Result) -> float | None:
+    """Steps until the reward of training stays at its most; None where it never does."""
+    since = None
+    for point in result.curve:
+        if "reward" in point:
+            is_success = point["reward"] >= SUCCESS
+            since = (point["steps"] if since is None else since) if is_success else None
+    return since
+
+
+def _measured(claim: Claim, grids: Sequence[Grid]) -> list[Entry]:
+    """The ratio in each setting."""
+    found = []
+    for grid in grids:
+        if grid.experiment.name != claim.experiment:
+            continue
+        task = f"{grid.world}/{claim.column}"
+        rows = {row.name: row for row in grid.experiment.rows}
+        better, worse = (grid.place(rows[name], task) for name in (claim.better, claim.worse))
+        if better.results and worse.results:
+            ratio = measured_ratio(claim, better, worse)
+            is_timed = claim.metric == "seconds_per_step"
+            ours, theirs = (
+                len(each.timings if is_timed else each.results) for each in (better, worse)
+            )
+            seeds = f"{ours} and {theirs} seeds"
+            text = ratio if isinstance(ratio, str) else formatting.estimate(ratio)
+            found.append(Entry(text, [task, str(grid.regime), seeds], kind="words"))
+    return found
+
+
+def _slowdown(slow: Place, fast: Place) -> Estimate | str:
+    """Of whole runs without their test: what somebody waits for."""
+    if not slow.timings or not fast.timings:
+        return "no timing"
+    ours, theirs = ([timing["seconds"] for timing in each.timings] for each in (slow, fast))
+    return ratio_of_means(ours, theirs)
+
+
+def _sooner(soon: Place, late: Place) -> Estimate | str:
+    never, found = [], []
+    for place in (late, soon):
+        steps = [steps_to_success(result) for result in place.results]
+        found.append(reached := [value for value in steps if value is not None])
+        missing = len(steps) - len(reached)
+        some = f" ({missing} of {len(steps)} seeds)" if reached else ""
+        never += [f"{place.row.name} never does{some}"] if missing else []
+    return "; ".join(never) if never else ratio_of_means(*found)

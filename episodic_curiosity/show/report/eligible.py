@@ -1,0 +1,124 @@
+"""Which results of a folder may stand in a table: those of one cell as it is today, alike.
+
+Whatever is not counted is named, with the reason.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from episodic_curiosity.experiments.cells import why_stale
+from episodic_curiosity.experiments.results import (
+    Key,
+    Problem,
+    Result,
+    load_results,
+    read_timing,
+)
+from episodic_curiosity.experiments.tables import EXPERIMENTS, Experiment, Row
+from episodic_curiosity.runs.record import differences
+from episodic_curiosity.support.saving import LoadError
+
+Timing = Mapping[str, Any]
+
+
+class Counted(NamedTuple):
+    """The seeds of each place, under the key of seed 0."""
+
+    results: Mapping[Key, tuple[Result, ...]]  # in the order of their seeds
+    timings: Mapping[Key, tuple[Timing, ...]]  # of those seeds whose time was written down
+    problems: list[Problem]
+
+
+def count_results(folder: Path) -> Counted:
+    """Reads a folder; a table that the paper does not have is counted too."""
+    loaded = load_results(folder)
+    if not loaded.results and not loaded.problems:
+        raise ValueError(f"{folder} holds no results; `curiosity table` writes some")
+    by_place: dict[Key, list[Result]] = {}
+    problems = []
+    for result in loaded.results:
+        if reason := _why_not(result):
+            problems.append(_problem(result, reason))
+        else:
+            by_place.setdefault(result.key._replace(seed=0), []).append(result)
+    results = {}
+    for key, group in by_place.items():
+        results[key], unlike = _alike(group)
+        problems += unlike
+    timings, unknown = _timings(folder, results)
+    return Counted(results, timings, [*loaded.problems, *sorted([*problems, *unknown])])
+
+
+def mean_of(result: Result, metric: str) -> float | None:
+    """The mean over the test's episodes; None where that was not measured."""
+    return result.metrics.get(metric, {}).get("mean")
+
+
+def _why_not(result: Result) -> str | None:
+    """Why a result does not count, in words that follow its name; None: it does."""
+    if result.table not in EXPERIMENTS:
+        return None
+    *_, preset, steps, seed = result.key
+    found = _places(preset, steps).get(result.key._replace(seed=0))
+    if found is None:
+        return f"stands in no row and column of {result.table}"
+    experiment, row = found
+    if mean_of(result, metric := experiment.metric(result.task)) is None:
+        return f"lacks the number that its table shows: {metric}"
+    try:
+        return why_stale(result, experiment.cell(row, result.task, preset, steps, seed))
+    except ValueError as error:
+        return f"cannot be measured any more: {error}"
+
+
+@cache
+def _places(preset: str, steps: int) -> dict[Key, tuple[Experiment, Row]]:
+    """Every row and column of the paper, by the key of seed 0."""
+    return {
+        experiment.key(row, task, preset, steps, 0): (experiment, row)
+        for experiment in EXPERIMENTS.values()
+        for world in experiment.worlds
+        for task in experiment.tasks(world)
+        for row in experiment.rows
+    }
+
+
+def _alike(group: Iterable[Result]) -> tuple[tuple[Result, ...], list[Problem]]:
+    """The seeds that may be averaged with the first one, in their order, and the others."""
+    first, *others = sorted(group, key=lambda result: result.seed)
+    alike, problems = [first], []
+    for other in others:
+        paths = [path for path, *_ in differences(first.config, other.config)]
+        if another := [path for path in paths if path != "seed"]:
+            problems.append(_problem(other, f"has another {another[0]} than seed {first.seed}"))
+        elif other.episodes != first.episodes:
+            reason = f"has {other.episodes} test episodes, seed {first.seed} {first.episodes}"
+            problems.append(_problem(other, reason))
+        else:
+            alike.append(other)
+    return tuple(alike), problems
+
+
+def _timings(
+    folder: Path, results: Mapping[Key, tuple[Result, ...]]
+) -> tuple[dict[Key, tuple[Timing, ...]], list[Problem]]:
+    """How long the seeds of each place took; a file that cannot be used is a problem."""
+    found: dict[Key, tuple[Timing, ...]] = {}
+    problems = []
+    for key, group in results.items():
+        known = []
+        for result in group:
+            try:
+                timing = read_timing(folder, result.key)
+            except LoadError as error:
+                problems.append(Problem(result.key.path, str(error)))
+            else:
+                known += [timing] if timing else []
+        found[key] = tuple(known)
+    return found, problems
+
+
+def _problem(result: Result, reason: str) -> Problem:
+    return Problem(result.key.path, f"{result.key.path} {reason}")

@@ -1,0 +1,192 @@
+"""Results laid out as the paper's tables: what may stand beside what.
+
+A place is a row of an experiment on one task, with all its seeds; a grid is all places of an
+experiment in one world, trained with one preset for one number of steps. No mean reaches beyond
+its place, so that 1M steps can never be taken for 20M.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from episodic_curiosity.experiments.published import Published
+from episodic_curiosity.experiments.results import Key, Problem, Result
+from episodic_curiosity.experiments.tables import EXPERIMENTS, Experiment, Row
+from episodic_curiosity.show.report.eligible import Counted, Timing, count_results, mean_of
+from episodic_curiosity.support.statistics import (
+    Estimate,
+    Summary,
+    interquartile_mean,
+    summarise,
+)
+
+ORACLE = "ppo+oracle"
+
+
+class Regime(NamedTuple):
+    """What everything in a grid was trained with."""
+
+    preset: str
+    steps: int
+
+    def __str__(self) -> str:
+        return f"preset {self.preset}, {self.steps:,} steps"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A row on a task: what was measured there and what was published."""
+
+    row: Row
+    task: str
+    metric: str
+    key: Key  # of seed 0
+    results: tuple[Result, ...]  # one for each seed, in their order; none: missing
+    timings: tuple[Timing, ...]  # of those seeds whose time was written down
+    published: Published | None
+
+    @property
+    def seeds(self) -> list[int]:
+        return [result.seed for result in self.results]
+
+    @property
+    def episodes(self) -> int | None:
+        """Of the test of each seed; None where nothing was played."""
+        return self.results[0].episodes if self.results else None
+
+    @property
+    def codes(self) -> list[str]:
+        """The versions of the code that its results were measured with."""
+        return sorted({result.code for result in self.results})
+
+    @cached_property
+    def values(self) -> list[float]:
+        """The mean over the test's episodes of each seed."""
+        means = (mean_of(result, self.metric) for result in self.results)
+        return [mean for mean in means if mean is not None]  # all: the others were left out
+
+    @cached_property
+    def summary(self) -> Summary | None:
+        """Over the seeds; None where there is none."""
+        return summarise(self.values) if self.results else None
+
+    @property
+    def random_play_steps(self) -> int:
+        """Those that an R-network was fitted to before the first update."""
+        r_network = self.results[0].config.get("r_network") if self.results else None
+        if r_network is None or r_network["source"] or r_network["random_play"] is None:
+            return 0
+        return int(r_network["random_play"]["steps"])
+
+    @cached_property
+    def middle(self) -> Estimate | None:
+        """The interquartile mean over the seeds."""
+        return interquartile_mean([self.values]) if self.results else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """An experiment in one world with one regime."""
+
+    experiment: Experiment
+    world: str
+    regime: Regime
+    places: tuple[Place, ...]  # row by row
+    oracles: tuple[Place, ...]  # the Grid Oracle's with the same regime; none: no such thing
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return self.experiment.tasks(self.world)
+
+    def place(self, row: Row, task: str) -> Place:
+        return next(each for each in self.places if (each.row, each.task) == (row, task))
+
+    def oracle(self, task: str) -> Place | None:
+        return next((each for each in self.oracles if each.task == task), None)
+
+    @property
+    def measured(self) -> list[Place]:
+        return [place for place in self.places if place.results]
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether more was measured than the rows that it borrows from Table 1."""
+        return any(place.key.table == self.experiment.name for place in self.measured)
+
+
+class Layout(NamedTuple):
+    """Everything there is to show."""
+
+    grids: list[Grid]  # in the order of the paper, each experiment at least once
+    others: list[Place]  # of tables that the paper does not have, one for each number
+    problems: list[Problem]  # files that were not counted, and why
+
+
+def lay_out(folder: Path) -> Layout:
+    """Sorts a folder's results into grids; what may stand in none is left out and named."""
+    counted = count_results(folder)
+    regimes = sorted({Regime(key.preset, key.steps) for key in counted.results}, reverse=True)
+    grids = []
+    for experiment in EXPERIMENTS.values():
+        found = [
+            grid
+            for world in experiment.worlds
+            for regime in regimes
+            if (grid := _grid(experiment, world, regime, counted)).is_begun
+        ]
+        as_published = Regime("paper", experiment.steps)
+        grids += found or [_grid(experiment, experiment.worlds[0], as_published, counted)]
+    return Layout(grids, _others(counted), counted.problems)
+
+
+def _grid(experiment: Experiment, world: str, regime: Regime, counted: Counted) -> Grid:
+    def place(source: Experiment, row: Row, task: str) -> Place:
+        key = source.key(row, task, *regime, seed=0)
+        return Place(
+            row=row,
+            task=task,
+            metric=source.metric(task),
+            key=key,
+            results=counted.results.get(key, ()),
+            timings=counted.timings.get(key, ()),
+            published=source.published(row, task),
+        )
+
+    tasks, table1 = experiment.tasks(world), EXPERIMENTS["table1"]
+    return Grid(
+        experiment=experiment,
+        world=world,
+        regime=regime,
+        places=tuple(place(experiment, row, task) for row in experiment.rows for task in tasks),
+        oracles=tuple(
+            place(source, row, task)
+            for source in {each.name: each for each in (experiment, table1)}.values()
+            if experiment.measure == "agent" and world in source.worlds
+            for row in source.rows
+            if row.method == ORACLE
+            for task in tasks
+            if task in source.tasks(world)
+        ),
+    )
+
+
+def _others(counted: Counted) -> list[Place]:
+    """What stands in no experiment of the paper, number by number."""
+    return [
+        Place(
+            row=Row(
+                name=key.method + (f"@{key.variant}" if key.variant else ""), method=key.method
+            ),
+            task=key.task,
+            metric=metric,
+            key=key,
+            results=results,
+            timings=counted.timings[key],
+            published=None,
+        )
+        for key, results in counted.results.items()
+        if key.table not in EXPERIMENTS
+        for metric in results[0].metrics
+        if all(mean_of(result, metric) is not None for result in results)
+    ]

@@ -1,0 +1,88 @@
+"""The tables of a folder of results as Markdown, for the documentation."""
+
+import html
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from episodic_curiosity.show.report import formatting
+from episodic_curiosity.show.report.claim_tables import claims_table
+from episodic_curiosity.show.report.grids import Grid, Layout
+from episodic_curiosity.show.report.page import Entry
+from episodic_curiosity.show.report.results_page import READING, table_command
+from episodic_curiosity.show.report.tables import (
+    Table,
+    beside_table,
+    numbers_table,
+    overall_table,
+    plain_table,
+)
+
+
+def results_markdown(layout: Layout, folder: Path, command: str) -> str:
+    """The whole file: what was measured; experiments that were not are only named."""
+    measured = [grid for grid in layout.grids if grid.measured]
+    missing = [grid.experiment.title for grid in layout.grids if not grid.measured]
+    parts = [
+        "# Measured beside published",
+        f"Made from `{folder}/` by `{command}`; not to be edited by hand.",
+        *READING,
+        "## What the paper says in words",
+        markdown_table(claims_table(layout.grids)),
+        *(_grid(grid, folder) for grid in measured),
+    ]
+    for table, places in groupby(layout.others, key=lambda place: place.key.table):
+        parts += [
+            f"## Not of the paper: {escaped(table)}",
+            markdown_table(plain_table(list(places))),
+        ]
+    if layout.problems:
+        reasons = (f"- {escaped(problem.reason)}" for problem in layout.problems)
+        parts += ["## Not counted", "\n".join(reasons)]
+    if missing:
+        parts += ["## Not measured yet", "\n".join(f"- {title}" for title in missing)]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(table: Table) -> str:
+    """Notes below a number follow it on lines of their own."""
+    lines = [_line(table.head), "|---|" + "---:|" * (len(table.head) - 1)]
+    return "\n".join([*lines, *(_line(row) for row in table.rows)])
+
+
+def _grid(grid: Grid, folder: Path) -> str:
+    experiment = grid.experiment
+    parts = [
+        f"## {experiment.title}: {grid.world}, {escaped(str(grid.regime))}",
+        f"In the paper: {experiment.source}. {formatting.coverage(grid)} cells measured, "
+        f"{formatting.seeds(grid.measured)} each."
+        + (f" Note: {experiment.note}." if experiment.note else ""),
+        markdown_table(beside_table(grid)),
+    ]
+    over_all = overall_table(grid)
+    if over_all.rows:
+        parts += ["Over all tasks:", markdown_table(over_all)]
+    seeds = max(len(place.results) for place in grid.measured)
+    parts += [
+        "All numbers:",
+        markdown_table(numbers_table(grid)),
+        f"```\n{table_command(grid, folder, seeds)}\n```",
+    ]
+    return "\n\n".join(parts)
+
+
+def _line(cells: Sequence[str | Entry]) -> str:
+    return f"| {' | '.join(map(_cell, cells))} |"
+
+
+def _cell(content: str | Entry) -> str:
+    if isinstance(content, str):
+        return escaped(content)
+    return "<br>".join(map(escaped, [content.text, *content.notes]))
+
+
+def escaped(text: str) -> str:
+    """Text of a result file, which anybody may have written, so that it shows as it is."""
+    one_line = " ".join(text.split("\n"))
+    return re.sub(r"([\\`*\[\]|])", r"\\\1", html.escape(one_line, quote=False))

@@ -1,0 +1,50 @@
+"""This machine: its cores, its devices, and what is free of its memory and its disks."""
+
+import os
+import platform
+import shutil
+from pathlib import Path
+
+import torch
+
+from episodic_curiosity.support.checks import usable_device
+
+
+def num_cores() -> int:
+    """The cores that this process may use where the system tells, all elsewhere."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def processor_name() -> str:
+    """The CPU's name where Linux tells it, its architecture elsewhere."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def find_device(name: str) -> torch.device:
+    """The device of that name; "auto" is a GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return usable_device(name)
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """What could be allocated now; None where nobody says."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    meminfo = Path("/proc/meminfo")
+    if not meminfo.exists():
+        return None
+    sizes = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
+    return int(sizes["MemAvailable"].split()[0]) * 1024
+
+
+def free_on_disk(path: Path, *others: Path) -> int:
+    """Room for files of one folder: what is there under these names already takes no more."""
+    there = sum(file.stat().st_size for file in (path, *others) if file.exists())
+    folder = next(folder for folder in path.absolute().parents if folder.exists())
+    return shutil.disk_usage(folder).free + there

@@ -1,0 +1,191 @@
+"""What a sample says about where it came from: mean, spread, and how sure the mean is.
+
+Scores of several tasks are samples in strata, which weigh the same however many seeds each has;
+each is resampled by itself. Shapes: V values, R resamples; W values of those compared with.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from episodic_curiosity.support.checks import check_at_least
+
+CONFIDENCE = 0.95
+NUM_RESAMPLES = 10_000
+PIECE = 1 << 22  # values drawn at once, so that a large sample needs no more memory
+
+
+class Summary(NamedTuple):
+    """A sample in short."""
+
+    num_values: int
+    mean: float
+    deviation: float | None  # sample standard deviation; a single value has none
+    low: float  # the interval that holds the true mean with 95 % confidence
+    high: float
+
+
+class Estimate(NamedTuple):
+    """A number and the interval that holds the true one with 95 % confidence."""
+
+    value: float
+    low: float
+    high: float
+    num_values: int  # of the smallest sample behind it; of one the interval says nothing
+
+
+def summarise(values: ArrayLike, *, seed: int = 0) -> Summary:
+    """Mean, standard deviation and bootstrap interval of (V,) values."""
+    sample = _checked(values)
+    low, high = bootstrap_interval(sample, seed=seed)
+    deviation = float(sample.std(ddof=1)) if len(sample) > 1 else None
+    return Summary(len(sample), float(sample.mean()), deviation, low, high)
+
+
+def bootstrap_interval(
+    values: ArrayLike,
+    *,
+    confidence: float = CONFIDENCE,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """The percentile-bootstrap interval of the mean of (V,) values."""
+    sample = _checked(values)
+    means = np.concatenate(
+        [sample[drawn].mean(axis=1) for (drawn,) in _draws([len(sample)], num_resamples, seed)]
+    )
+    return _middle(means, confidence)
+
+
+def interquartile_mean(
+    strata: Sequence[ArrayLike], *, num_resamples: int = NUM_RESAMPLES, seed: int = 0
+) -> Estimate:
+    """The mean of the middle half of all values together, each stratum being (V,) values.
+
+    Where strata differ in size, each value is first repeated until they no longer do. Then a
+    quarter of the values, rounded down, is cut from each end: of three or fewer none is, of
+    five the best and the worst.
+    """
+    samples = [_checked(values) for values in strata]
+    if not samples:
+        raise ValueError("strata must be at least one list of values, got none")
+    sizes = [len(sample) for sample in samples]
+    repeats = [math.lcm(*sizes) // size for size in sizes]
+    times = np.repeat(repeats, sizes)
+    found = []
+    for drawn in _draws(sizes, num_resamples, seed):
+        picked = [sample[rows] for sample, rows in zip(samples, drawn, strict=True)]
+        found.append(_middle_half(np.concatenate(picked, axis=1), times))
+    value = float(_middle_half(np.concatenate(samples)[None], times)[0])
+    return Estimate(value, *_middle(np.concatenate(found), CONFIDENCE), min(sizes))
+
+
+def probability_of_improvement(
+    ours: Sequence[ArrayLike],
+    theirs: Sequence[ArrayLike],
+    *,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = 0,
+) -> Estimate:
+    """How likely a run of ours beats a run of theirs on the same task, which is drawn first.
+
+    One stratum for each task: (V,) values of ours beside (W,) of theirs. A tie counts half.
+    """
+    samples = [_checked(values) for values in (*ours, *theirs)]
+    if not ours or len(ours) != len(theirs):
+        raise ValueError(
+            f"ours and theirs must be of the same tasks, got {len(ours)} and {len(theirs)}"
+        )
+    pairs = list(zip(samples[: len(ours)], samples[len(ours) :], strict=True))
+    wins = [
+        (our[:, None] > their) + 0.5 * (our[:, None] == their) for our, their in pairs
+    ]  # (V, W) for each task
+    found = []
+    sizes = [len(sample) for sample in samples]
+    for drawn in _draws(sizes, num_resamples, seed):
+        chances = []
+        for won, rows, columns in zip(
+            wins, drawn[: len(ours)], drawn[len(ours) :], strict=True
+        ):
+            taken = _counts(rows) @ won  # (R, W)
+            chances.append((taken * _counts(columns)).sum(axis=1) / won.size)
+        found.append(np.mean(chances, axis=0))
+    value = float(np.mean([won.mean() for won in wins]))
+    return Estimate(value, *_middle(np.concatenate(found), CONFIDENCE), min(sizes))
+
+
+def ratio_of_means(
+    ours: ArrayLike,
+    theirs: ArrayLike,
+    *,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = 0,
+) -> Estimate:
+    """The mean of (V,) values over the mean of (W,) others, which must be above zero.
+
+    The interval has no upper end where the others might as well be zero.
+    """
+    our, their = _checked(ours), _checked(theirs)
+    if their.mean() <= 0.0:
+        raise ValueError(f"the mean divided by must be above 0, got {their.mean():g}")
+    found = []
+    for drawn in _draws([len(our), len(their)], num_resamples, seed):
+        above, below = our[drawn[0]].mean(axis=1), their[drawn[1]].mean(axis=1)
+        unbounded = np.full(len(above), np.inf)
+        found.append(np.divide(above, below, out=unbounded, where=below > 0.0))
+    tail = (1.0 - CONFIDENCE) / 2.0
+    ratios = np.sort(np.concatenate(found))  # not interpolated: some may be infinite
+    low, high = (ratios[round(share * (num_resamples - 1))] for share in (tail, 1.0 - tail))
+    value = float(our.mean() / their.mean())
+    return Estimate(value, float(low), float(high), min(len(our), len(their)))
+
+
+def _draws(sizes: Sequence[int], num_resamples: int, seed: int) -> Iterator[list[NDArray[Any]]]:
+    """Piece by piece, (R, V) numbers of values for each stratum of V."""
+    check_at_least("num_resamples", num_resamples, 1)
+    generator = np.random.default_rng(seed)
+    piece = max(1, PIECE // sum(sizes))
+    for start in range(0, num_resamples, piece):
+        rows = min(piece, num_resamples - start)
+        yield [generator.integers(size, size=(rows, size)) for size in sizes]
+
+
+def _counts(drawn: NDArray[Any]) -> NDArray[Any]:
+    """How often each value is in a resample, (R, V), from (R, V) numbers of values."""
+    first = np.arange(len(drawn))[:, None] * drawn.shape[1]
+    counts = np.bincount((first + drawn).ravel(), minlength=drawn.size)
+    return counts.reshape(drawn.shape)
+
+
+def _middle_half(values: NDArray[Any], times: NDArray[Any]) -> NDArray[Any]:
+    """The interquartile mean of each row of (R, V) values, (R,), each taken (V,) times."""
+    order = np.argsort(values, axis=1)
+    times = times[order]  # (R, V)
+    last = times.cumsum(axis=1)
+    total = times[0].sum()
+    cut = total // 4
+    kept = (np.minimum(last, total - cut) - np.maximum(last - times, cut)).clip(min=0)
+    sums = (np.take_along_axis(values, order, axis=1) * kept).sum(axis=1)
+    means: NDArray[Any] = sums / (total - 2 * cut)
+    return means
+
+
+def _middle(values: NDArray[Any], confidence: float) -> tuple[float, float]:
+    """The interval that leaves the same share of (R,) values out at each end."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")
+    tail = (1.0 - confidence) / 2.0
+    low, high = np.quantile(values, (tail, 1.0 - tail))
+    return float(low), float(high)
+
+
+def _checked(values: ArrayLike) -> NDArray[Any]:
+    sample = np.asarray(values, np.float64)
+    if sample.ndim != 1 or not len(sample):
+        raise ValueError(f"values must be a list of at least one, got shape {sample.shape}")
+    if not np.isfinite(sample).all():
+        raise ValueError("values must be finite, got NaN or infinity")
+    return sample

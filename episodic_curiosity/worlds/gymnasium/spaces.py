@@ -1,0 +1,177 @@
+"""Gymnasium's spaces as tensors: frames CHW, all else one vector; actions by number or scaled.
+
+Shapes: N environments, C channels, F features, A entries of an action.
+"""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import Space, spaces
+from gymnasium.vector.utils import batch_space, iterate
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from episodic_curiosity.support.checks import check_size
+
+Array = NDArray[Any]
+MOST_JOINT_ACTIONS = 1024  # combinations of a MultiDiscrete action that a policy can number
+
+
+class Observations:
+    """What the environments emit, on the device.
+
+    A Box of 3 axes and bytes of 2 to 4 axes are frames; other boxes are flattened, and so is
+    every space that Gymnasium itself can flatten (Discrete becomes one-hot). Bytes stay bytes,
+    everything else is float32.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        space: Space[Any],
+        num_envs: int,
+        device: torch.device,
+        observation_size: tuple[int, int] | None,
+        view_size: tuple[int, int] | None,
+    ) -> None:
+        self._space, self._batch_space = space, batch_space(space, num_envs)
+        self._device = device
+        is_box = isinstance(space, spaces.Box)
+        raw_shape = space.shape if is_box else _flat_shape(task, space)
+        assert raw_shape is not None
+        is_byte = is_box and space.dtype == np.uint8
+        self._is_frame = is_box and (
+            len(raw_shape) == 3 or (is_byte and len(raw_shape) in (2, 4))
+        )
+        self.dtype = torch.uint8 if is_byte else torch.float32
+        self._sizes = [
+            None if size is None else check_size(name, size)
+            for name, size in (("observation_size", observation_size), ("view_size", view_size))
+        ]
+        if any(self._sizes) and not self._is_frame:
+            raise ValueError(f"{task} observes no frames that a size could be given for")
+        observation, view = self.to_device(np.zeros((1, *raw_shape)))
+        self.shape, self.view_shape = tuple(observation.shape[1:]), tuple(view.shape[1:])
+
+    def batch(self, observations: Any) -> Array:
+        """(N, ...), from what a vector environment emits."""
+        if isinstance(self._space, spaces.Box):
+            return np.asarray(observations)
+        return np.stack([self.one(row) for row in iterate(self._batch_space, observations)])
+
+    def one(self, observation: Any) -> Array:
+        """One row of a batch, from what a single environment emits."""
+        if isinstance(self._space, spaces.Box):
+            return np.asarray(observation)
+        flat: Array = spaces.flatten(self._space, observation)  # type: ignore[assignment]
+        return flat
+
+    def to_device(self, batch: Array) -> tuple[Tensor, Tensor]:
+        """Observations and views, (N, C, H, W) or (N, F); one tensor where they are equal."""
+        # A copy, because some environments fill the same array at every step.
+        raw = torch.from_numpy(np.array(batch, order="C")).to(self._device, self.dtype)
+        if not self._is_frame:
+            vectors = raw.reshape(len(raw), -1)
+            return vectors, vectors
+        frames = _channels_first(raw)
+        size, view_size = self._sizes
+        observation = _resize(frames, size)
+        return observation, observation if view_size is None else _resize(frames, view_size)
+
+
+class Actions:
+    """What the environments are told to do: a number each, or entries in [-1, 1].
+
+    The combinations of a MultiDiscrete action are numbered; a Box is scaled to its bounds.
+    """
+
+    def __init__(self, task: str, space: Space[Any]) -> None:
+        self._space = space
+        self.num_actions = 0
+        self.shape: tuple[int, ...] = ()
+        if isinstance(space, spaces.Discrete):
+            self.num_actions = int(space.n)
+        elif isinstance(space, spaces.MultiDiscrete):
+            self.num_actions = prod(space.nvec.ravel().tolist())
+            if self.num_actions > MOST_JOINT_ACTIONS:
+                raise ValueError(
+                    f"{task} has {self.num_actions} combinations of actions, "
+                    f"at most {MOST_JOINT_ACTIONS} can be numbered"
+                )
+        elif isinstance(space, spaces.Box) and space.dtype.kind == "f":
+            if not space.is_bounded():
+                raise ValueError(f"{task} sets its actions no bounds to scale [-1, 1] to")
+            self.shape = (prod(space.shape),)
+        else:
+            raise ValueError(
+                f"{task} takes {space} actions; those that can be learnt are "
+                f"Discrete, MultiDiscrete and Box of floats"
+            )
+
+    def to_host(self, actions: Tensor, num_envs: int) -> Array:
+        """(N, ...) as the environments take them, from (N,) numbers or (N, A) entries."""
+        if not isinstance(actions, Tensor):
+            raise ValueError(f"actions must be a tensor, got {type(actions).__name__}")
+        dtypes = (torch.int64, torch.int32) if self.num_actions else (torch.float32,)
+        wanted = (num_envs, *self.shape)
+        if actions.shape != wanted or actions.dtype not in dtypes:
+            raise ValueError(
+                f"actions must be {' or '.join(map(str, dtypes))} of shape {wanted}, "
+                f"got {actions.dtype} of shape {tuple(actions.shape)}"
+            )
+        chosen = actions.cpu().numpy()
+        low, high = (0, self.num_actions - 1) if self.num_actions else (-1, 1)
+        outside = ~((chosen >= low) & (chosen <= high))  # NaN is outside, too
+        if outside.any():
+            raise ValueError(f"action {chosen[outside][0]} is not within {low} .. {high}")
+        return self._scaled(chosen) if self.shape else self._named(chosen)
+
+    def _named(self, numbers: Array) -> Array:
+        space = self._space
+        if isinstance(space, spaces.Discrete):
+            return np.asarray(numbers + space.start, space.dtype)
+        assert isinstance(space, spaces.MultiDiscrete)
+        entries = np.stack(np.unravel_index(numbers, space.nvec.ravel()), axis=1)  # (N, A)
+        return np.asarray(entries.reshape(-1, *space.shape) + space.start, space.dtype)
+
+    def _scaled(self, entries: Array) -> Array:
+        space = self._space
+        assert isinstance(space, spaces.Box)
+        share = (entries.reshape(-1, *space.shape) + 1.0) / 2.0
+        scaled = space.low + share * (space.high - space.low)
+        # Rounding may have carried an entry past its bound.
+        return np.asarray(np.clip(scaled, space.low, space.high), space.dtype)
+
+
+def _flat_shape(task: str, space: Space[Any]) -> tuple[int, ...]:
+    try:
+        flat = spaces.flatten_space(space)
+    except NotImplementedError:
+        flat = None
+    if not isinstance(flat, spaces.Box):
+        raise ValueError(f"{task} observes {space}, which Gymnasium cannot flatten to a vector")
+    return flat.shape
+
+
+def _channels_first(frames: Tensor) -> Tensor:
+    """(N, C, H, W), from grey, coloured or stacked frames.
+
+    Of three axes the shorter of the first and the last is taken for the channels.
+    """
+    if frames.dim() == 3:  # (N, H, W)
+        return frames[:, None]
+    if frames.dim() == 5:  # (N, stack, H, W, C)
+        return frames.movedim(4, 2).flatten(1, 2)
+    if frames.shape[1] < frames.shape[3]:  # (N, C, H, W)
+        return frames
+    return frames.movedim(3, 1).contiguous()
+
+
+def _resize(frames: Tensor, size: tuple[int, int] | None) -> Tensor:
+    if size is None or size == tuple(frames.shape[2:]):
+        return frames
+    resized = functional.interpolate(frames.float(), size=size, mode="area")
+    return resized if frames.is_floating_point() else resized.round().to(frames.dtype)

@@ -1,0 +1,275 @@
+"""Any Gymnasium environment behind the World protocol: make_world("gym/CartPole-v1", ...).
+
+The environments live on the host; what they emit is copied to the device, what they are to do
+is copied back. Shapes: N environments.
+"""
+
+import contextlib
+import importlib
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+try:
+    import gymnasium
+except ImportError as missing:
+    raise ImportError("tasks named gym/... need Gymnasium: pip install gymnasium") from missing
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_choice,
+    check_number,
+    usable_device,
+)
+from episodic_curiosity.support.randomness import random_bits, seed_words
+from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
+from episodic_curiosity.worlds.gymnasium.spaces import Actions, Observations
+
+Array = NDArray[Any]
+Vectorization = Literal["auto", "sync", "async", "vector_entry_point"]
+VECTORIZATIONS: tuple[Vectorization, ...] = ("auto", "sync", "async", "vector_entry_point")
+# Environments that set themselves no limit get this one: 30 minutes of Atari, which of all
+# episodes in common use are the longest.
+LONGEST_EPISODE = 27_000
+
+
+class GymnasiumWorld:
+    """N copies of one environment, each seeded by itself."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        num_envs: int,
+        seed: int,
+        device: torch.device | str = "cpu",
+        split: Split = "train",
+        vectorization: Vectorization = "auto",
+        episode_steps: int | None = None,
+        observation_size: tuple[int, int] | None = None,
+        view_size: tuple[int, int] | None = None,
+        oracle_cell: float | None = None,
+        **arguments: Any,
+    ) -> None:
+        """The name is a registered id or `module:id`, the arguments are the environment's own.
+
+        Sizes are (height, width) to resize frames to. An `oracle_cell` says that
+        `info["position"]` is three numbers, and how long the side of a Grid-Oracle cell is in
+        their unit. "auto" takes an environment's own vector form where that resets in the same
+        step, else steps the copies one after the other. Splits differ in their seeds.
+        """
+        check_at_least("num_envs", num_envs, 1)
+        check_choice("split", split, SPLITS)
+        check_choice("vectorization", vectorization, VECTORIZATIONS)
+        if episode_steps is not None:
+            check_at_least("episode_steps", episode_steps, 1)
+        if oracle_cell is not None:
+            check_number("oracle_cell", oracle_cell, above=0.0)
+        seed_words(seed)
+        self._device = usable_device(device)
+        self._env, limit = _make(name, num_envs, vectorization, episode_steps, arguments)
+        task = f"gym/{name}"
+        self._observations = Observations(
+            task,
+            self._env.single_observation_space,
+            num_envs,
+            self._device,
+            observation_size=observation_size,
+            view_size=view_size,
+        )
+        self._actions = Actions(task, self._env.single_action_space)
+        self._split = split
+        self._next_seed: int | None = seed
+        self._begun = self._closed = False
+        self.spec = WorldSpec(
+            task=task,
+            num_envs=num_envs,
+            device=self._device,
+            observation_shape=self._observations.shape,
+            observation_dtype=self._observations.dtype,
+            view_shape=self._observations.view_shape,
+            view_dtype=self._observations.dtype,
+            num_actions=self._actions.num_actions,
+            action_shape=self._actions.shape,
+            episode_steps=limit,
+            has_position=oracle_cell is not None,
+            oracle_cell=oracle_cell or 0.0,
+        )
+
+    def reset(self, seed: int | None = None) -> Step:
+        """Begins a new episode everywhere; a seed begins the whole series of them anew."""
+        seed = self._next_seed if seed is None else seed
+        emitted, info = self._env.reset(seed=None if seed is None else self._seeds(seed))
+        self._next_seed, self._begun = None, True
+        observation, view = self._observations.to_device(self._observations.batch(emitted))
+        everywhere = np.ones(self.spec.num_envs, np.bool_)
+        first = self._to_device(everywhere, torch.bool)
+        return Step(
+            observation=observation,
+            view=view,
+            reward=torch.zeros(self.spec.num_envs, device=self._device),
+            first=first,
+            terminated=~first,
+            truncated=~first,
+            position=self._position(info, everywhere),
+        )
+
+    def step(self, actions: Tensor) -> Step:
+        """Acts once everywhere; the final_... fields are None while no episode ends."""
+        if not self._begun:
+            raise RuntimeError("call reset() first: no episode has begun")
+        chosen = self._actions.to_host(actions, self.spec.num_envs)
+        emitted, reward, terminated, truncated, info = self._env.step(chosen)
+        terminated = np.asarray(terminated, np.bool_)
+        truncated = np.asarray(truncated, np.bool_)
+        ended = terminated | truncated
+        batch = self._observations.batch(emitted)
+        observation, view = self._observations.to_device(batch)
+        step = Step(
+            observation=observation,
+            view=view,
+            reward=self._to_device(reward, torch.float32),
+            first=self._to_device(ended, torch.bool),
+            terminated=self._to_device(terminated, torch.bool),
+            truncated=self._to_device(truncated & ~terminated, torch.bool),
+            position=self._position(info, np.ones_like(ended)),
+        )
+        if not ended.any():
+            return step
+        last = np.zeros_like(batch)
+        for row in np.flatnonzero(ended):
+            last[row] = self._observations.one(info["final_obs"][row])
+        final_observation, final_view = self._observations.to_device(last)
+        return step._replace(
+            final_observation=final_observation,
+            final_view=final_view,
+            final_position=self._position(info.get("final_info", {}), ended),
+        )
+
+    @property
+    def can_render(self) -> bool:
+        """Whether `picture` works where this is made with `render_mode="rgb_array"`."""
+        return "rgb_array" in self._env.metadata.get("render_modes", ())
+
+    def picture(self, env: int = 0) -> Array:
+        """(H, W, 3) bytes, what one environment renders."""
+        if self._env.render_mode != "rgb_array":
+            raise ValueError(f"{self.spec.task} was made without render_mode 'rgb_array'")
+        try:
+            pictures = self._env.render()
+        except gymnasium.error.DependencyNotInstalled as error:
+            raise ImportError(f"{self.spec.task} cannot be drawn: {error}") from error
+        assert pictures is not None
+        return np.asarray(pictures[env])
+
+    def close(self) -> None:
+        """Gives back processes and windows; harmless when called again."""
+        if not self._closed:
+            self._closed = True
+            self._env.close()
+
+    def _seeds(self, seed: int) -> Any:
+        """A seed for each environment, or one for all where they come in a form of their own.
+
+        The two highest of 31 bits are the split's: no two splits share a seed.
+        """
+        numbers = torch.arange(self.spec.num_envs)
+        seeds = random_bits(numbers, *seed_words(seed)) >> 3
+        seeds += SPLITS.index(self._split) << 29
+        is_ours = isinstance(self._env, SyncVectorEnv | AsyncVectorEnv)
+        return seeds.tolist() if is_ours else int(seeds[0])
+
+    def _position(self, info: dict[str, Any], where: Array) -> Tensor | None:
+        """(N, 3), with zeros elsewhere."""
+        if not self.spec.has_position:
+            return None
+        position = np.zeros((self.spec.num_envs, 3), np.float32)
+        try:
+            position[where] = np.stack(info["position"][where])
+        except (KeyError, ValueError, TypeError):
+            raise ValueError(
+                f"{self.spec.task} was given an oracle_cell, but its info has no "
+                f"'position' of three numbers"
+            ) from None
+        return self._to_device(position, torch.float32)
+
+    def _to_device(self, array: Any, dtype: torch.dtype) -> Tensor:
+        return torch.from_numpy(np.array(array)).to(self._device, dtype)
+
+
+def _make(
+    name: str,
+    num_envs: int,
+    vectorization: Vectorization,
+    episode_steps: int | None,
+    arguments: dict[str, Any],
+) -> tuple[VectorEnv[Any, Any, Any], int]:
+    """The environments, and after how many steps an episode is over at the latest."""
+    module, _, registered = name.rpartition(":")
+    try:
+        if module:
+            importlib.import_module(module)
+        spec = gymnasium.spec(registered)
+        if vectorization == "vector_entry_point" or (
+            vectorization == "auto" and spec.vector_entry_point is not None
+        ):
+            env = _make_own(spec, num_envs, episode_steps, arguments)
+            if env.metadata.get("autoreset_mode") is AutoresetMode.SAME_STEP:
+                limit = getattr(env.unwrapped, "max_episode_steps", episode_steps)
+                return env, limit or spec.max_episode_steps or LONGEST_EPISODE
+            env.close()
+            if vectorization != "auto" or spec.entry_point is None:
+                raise ValueError(
+                    f"gym/{name} has a vector form that does not reset in the same step; "
+                    f"choose vectorization 'sync' or 'async'"
+                )
+        limit = episode_steps or spec.max_episode_steps or LONGEST_EPISODE
+        with _ctrl_c_ignored():
+            env = gymnasium.make_vec(
+                spec,
+                num_envs,
+                vectorization_mode="async" if vectorization == "async" else "sync",
+                vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
+                max_episode_steps=limit,
+                **arguments,
+            )
+        return env, limit
+    except (gymnasium.error.Error, ImportError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"gym/{name} cannot be made: {reason}") from error
+
+
+def _make_own(
+    spec: EnvSpec, num_envs: int, episode_steps: int | None, arguments: dict[str, Any]
+) -> VectorEnv[Any, Any, Any]:
+    """The environment's own vector form."""
+    if episode_steps is not None:
+        arguments = {**arguments, "max_episode_steps": episode_steps}
+    return gymnasium.make_vec(
+        spec, num_envs, vectorization_mode="vector_entry_point", **arguments
+    )
+
+
+@contextlib.contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    """Processes that start meanwhile never hear Ctrl-C, which a terminal sends them as well.
+
+    When they end is for the one who started them to say: a run first finishes its update.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield  # not ours to change
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,1 @@
+"""What our mazes and DeepMind Lab itself share: tasks, layouts as text, maps from above."""

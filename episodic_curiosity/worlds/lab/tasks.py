@@ -1,0 +1,52 @@
+"""The paper's seven tasks, as far as they are the same in our mazes and in DeepMind Lab.
+
+The numbers are those of the paper's section 4 and appendix.
+"""
+
+from dataclasses import dataclass
+
+ORACLE_CELL = 30.0  # units, the side of a Grid-Oracle cell
+
+_NINE = (
+    "forward",
+    "back",
+    "strafe left",
+    "strafe right",
+    "look left",
+    "look right",
+    "look left + forward",
+    "look right + forward",
+    "fire",
+)
+_SETS = {"nine": _NINE, "no-fire": _NINE[:8], "three": ("forward", "look left", "look right")}
+ACTION_SETS = _SETS | {f"{name}+idle": (*names, "idle") for name, names in _SETS.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabTask:
+    """A level of DMLab-30, and what the paper changes about it."""
+
+    level: str
+    actions: str = "nine"
+    reward_scale: float = 1.0
+    min_goal_distance: int = 0  # cells from a start to its goal
+
+
+_GOALS = "explore_goal_locations_large"
+LAB_TASKS = {
+    "sparse": LabTask(level=_GOALS),
+    "very-sparse": LabTask(level=_GOALS, min_goal_distance=10),
+    "sparse-doors": LabTask(level="explore_obstructed_goals_large"),
+    "no-reward": LabTask(level=_GOALS, reward_scale=0.0),
+    "no-reward-no-fire": LabTask(level=_GOALS, reward_scale=0.0, actions="no-fire"),
+    "dense-1": LabTask(level="rooms_keys_doors_puzzle"),
+    "dense-2": LabTask(level="rooms_collect_good_objects_train"),
+}
+
+
+def find_actions(name: str) -> tuple[str, ...]:
+    """The action names of a set, in the order of their numbers."""
+    if name not in ACTION_SETS:
+        choices = ", ".join(ACTION_SETS)
+        raise ValueError(f"there is no action set {name!r}; choose one of {choices}")
+    return ACTION_SETS[name]

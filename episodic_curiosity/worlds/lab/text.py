@@ -1,0 +1,102 @@
+"""Levels as text, in DeepMind Lab's characters, north at the top.
+
+`*` wall, space floor, `P` a place to start from, `G` a place for the goal, `H` a door across a
+north-south passage, `I` a door across an east-west passage. Shapes: B mazes, H x W cells.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from episodic_curiosity.support.checks import check_type
+from episodic_curiosity.worlds.lab.elements import CellKind
+
+CHARACTERS = {"*": CellKind.WALL, "H": CellKind.DOOR_H, "I": CellKind.DOOR_I}
+FLOOR = " PG"
+MAX_CELLS = 2**15 - 1  # a cell index is an int16
+
+Bools = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+
+
+class Mazes(NamedTuple):
+    """What a level's text says."""
+
+    cells: Bytes  # (B, H, W) CellKind
+    spawn: Bools  # (B, H, W)
+    goal: Bools  # (B, H, W)
+
+
+def to_text(mazes: Mazes, index: int = 0) -> str:
+    """One maze of a batch, a line a row."""
+    cells = mazes.cells[index]
+    characters = np.full(cells.shape, " ")
+    for character, cell in CHARACTERS.items():
+        characters[cells == cell] = character
+    characters[mazes.spawn[index]] = "P"
+    characters[mazes.goal[index]] = "G"
+    return "\n".join("".join(row) for row in characters[::-1])
+
+
+def from_text(text: str) -> Mazes:
+    """A batch of one maze; floor in blocks of 2 x 2 cells or more gets the room look."""
+    check_type("layout", text, str)
+    lines = text.strip("\r\n").splitlines() or [""]
+    height, width = len(lines), len(lines[0])
+    for number, line in enumerate(lines, 1):
+        if len(line) != width:
+            raise ValueError(
+                f"Line {number} of the level has {len(line)} characters and line 1 has "
+                f"{width}; all lines of a level must be equally long."
+            )
+        for column, character in enumerate(line, 1):
+            if character not in CHARACTERS and character not in FLOOR:
+                raise ValueError(
+                    f"Line {number}, column {column} of the level is {character!r}; "
+                    "the characters of a level are '*', ' ', 'P', 'G', 'H' and 'I'."
+                )
+            on_border = number in (1, height) or column in (1, width)
+            if on_border and character != "*":
+                raise ValueError(
+                    f"Line {number}, column {column} of the level is {character!r}; "
+                    "the border of a level must be '*' all round."
+                )
+    if height * width > MAX_CELLS:
+        raise ValueError(f"A level of {height} x {width} has more than {MAX_CELLS} cells.")
+    if "P" not in text:
+        raise ValueError("The level has no 'P'; an agent needs a place to start from.")
+    characters = np.array([list(line) for line in lines[::-1]])
+    cells = np.where(
+        _in_blocks(np.isin(characters, list(FLOOR))), CellKind.ROOM, CellKind.CORRIDOR
+    )
+    for character, cell in CHARACTERS.items():
+        cells[characters == character] = cell
+    return Mazes(cells[None].astype(np.uint8), characters[None] == "P", characters[None] == "G")
+
+
+def check_doors(cells: Bytes) -> None:
+    """Raises where a door of an (H, W) level has no walls at its ends.
+
+    Its slab fills the cell from wall to wall: a body is to meet it from that cell alone.
+    """
+    for kind, ends, sides in (
+        (CellKind.DOOR_H, ((0, -1), (0, 1)), "west and east"),
+        (CellKind.DOOR_I, ((-1, 0), (1, 0)), "north and south"),
+    ):
+        for y, x in np.argwhere(cells == kind):
+            if any(cells[y + up, x + right] != CellKind.WALL for up, right in ends):
+                raise ValueError(
+                    f"Line {len(cells) - y}, column {x + 1} of the level is a door; "
+                    f"it needs a wall '*' to its {sides}."
+                )
+
+
+def _in_blocks(floor: Bools) -> Bools:
+    """The floor cells that belong to some 2 x 2 block of floor, (H, W)."""
+    corner = floor[:-1, :-1] & floor[1:, :-1] & floor[:-1, 1:] & floor[1:, 1:]
+    blocks = np.zeros_like(floor)
+    for up in (0, 1):
+        for right in (0, 1):
+            blocks[up : up + len(corner), right : right + corner.shape[1]] |= corner
+    return blocks

@@ -1,0 +1,199 @@
+"""Levels in the form a batch of environments plays them: a pool drawn up once.
+
+Shapes: L levels, H x W cells, D doors, S spawns, G goals, R prepared starts, M items.
+Arrays are stored south first, [y, x]; a cell index is y * W + x.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from episodic_curiosity.worlds.base import SPLITS, Split
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Theme
+from episodic_curiosity.worlds.lab.text import Bools, Bytes, check_doors, from_text
+from episodic_curiosity.worlds.maze.levels.decals import draw_decals
+from episodic_curiosity.worlds.maze.levels.draws import random_below, random_bits
+from episodic_curiosity.worlds.maze.levels.layouts import (
+    Draw,
+    Ints,
+    Keys,
+    MazeLayout,
+    draw_mazes,
+)
+from episodic_curiosity.worlds.maze.levels.paths import (
+    MAX_DOORS,
+    UNREACHABLE,
+    doors_on_walks,
+    open_half_of_the_rest,
+    path_lengths,
+)
+from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout, draw_puzzles
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool, plain_levels
+
+NUM_STARTS = 16  # R, where there are doors
+CHUNK = 512  # levels made at a time, so that arrays stay in the cache
+ATTEMPTS = 100  # a layout is refused where fewer than one maze in so many will do
+SPLIT_BITS = np.uint32(0b11 << 30)  # the part of a key that names its split
+
+# The one room of dense-2: inner walls at x in [-568, 1016] and y in [-760, 568].
+ROOM_CELLS = (13, 16)  # inside the walls, along y and x
+ROOM_THEME = Theme(
+    origin=(-568.0 - 1584.0 / 16, -760.0 - 1328.0 / 13),
+    cell=(1584.0 / 16, 1328.0 / 13),
+    wall_height=176.0,
+    ceiling=True,
+)
+
+
+def make_pool(
+    layout: MazeLayout | PuzzleLayout, *, num_levels: int, seed: int, split: Split
+) -> LevelPool:
+    """Draws levels 0 .. num_levels - 1 of a split; level i is the same in every pool size."""
+    if num_levels < 1:
+        raise ValueError(f"num_levels is {num_levels}; it must be at least 1.")
+    keys = level_keys(seed, split, num_levels)
+    chunks = [keys[first : first + CHUNK] for first in range(0, num_levels, CHUNK)]
+    if isinstance(layout, MazeLayout):
+        return _joined([_maze_levels(layout, chunk) for chunk in chunks])
+    return _joined([draw_puzzles(layout, chunk) for chunk in chunks])
+
+
+def pool_from_text(
+    text: str, *, doors: bool, min_goal_distance: int = 0, seed: int = 0
+) -> LevelPool:
+    """A level of one's own: with doors one level for each G, else H and I are bare floor."""
+    mazes = from_text(text)
+    if not mazes.goal.any():
+        raise ValueError("The level has no 'G'; the goal needs a place.")
+    cells, goals, spawns = mazes.cells, _places(mazes.goal), _places(mazes.spawn)
+    if doors:
+        check_doors(cells[0])
+        goals = goals.T  # (G, 1)
+        cells = np.repeat(cells, len(goals), axis=0)
+        spawns = np.repeat(spawns, len(goals), axis=0)
+    else:
+        cells[cells >= CellKind.DOOR_H] = CellKind.CORRIDOR
+    goals, distance = _usable_goals(cells, goals, spawns, min_goal_distance)
+    kept = goals[:, 0] >= 0
+    if not kept.any():
+        away = f" that is {min_goal_distance} cells or more away" if min_goal_distance else ""
+        raise ValueError(f"No 'G' of the level can be reached from a 'P'{away}.")
+    keys = random_bits(seed, np.arange(kept.sum()))
+    pool = plain_levels(
+        cells[kept], spawns=spawns[kept], goals=goals[kept], distance=distance[kept]
+    )
+    return _furnished(pool, keys, min_goal_distance, doors)
+
+
+def room_pool() -> LevelPool:
+    """The one level of dense-2, an empty room; where its objects stand is drawn per episode."""
+    height, width = ROOM_CELLS[0] + 2, ROOM_CELLS[1] + 2
+    cells = np.full((1, height, width), CellKind.WALL, np.uint8)
+    cells[:, 1:-1, 1:-1] = CellKind.ROOM
+    middle = height // 2 * width + width // 2
+    return plain_levels(
+        cells,
+        spawns=np.array([[middle]]),
+        goals=np.array([[-1]]),
+        distance=np.full((1, 1, 1), UNREACHABLE, np.uint8),
+    )
+
+
+def level_keys(seed: int, split: Split, num_levels: int) -> Keys:
+    """What a level's random numbers depend on, (L,); the splits have no key in common."""
+    if split not in SPLITS:
+        raise ValueError(f"Unknown split {split!r}; the splits are {', '.join(SPLITS)}.")
+    number = SPLITS.index(split)
+    bits = random_bits(seed, number, np.arange(num_levels))
+    return (bits & ~SPLIT_BITS) | np.uint32(number << 30)
+
+
+def _joined(chunks: Sequence[LevelPool]) -> LevelPool:
+    return LevelPool(*(np.concatenate(parts) for parts in zip(*chunks, strict=True)))
+
+
+def _maze_levels(layout: MazeLayout, keys: Keys) -> LevelPool:
+    """Mazes with a goal far enough from a spawn; those without are drawn again."""
+    keys, pool = keys.copy(), _draw_levels(layout, keys)
+    num_drawn = len(keys)
+    while len(again := np.flatnonzero(pool.goals[:, 0] < 0)):
+        if num_drawn >= ATTEMPTS * max(1, len(keys) - len(again)):
+            raise ValueError(
+                f"Fewer than one maze in {ATTEMPTS} has a goal {layout.min_goal_distance} "
+                "cells or more from a spawn; ask for a shorter path or a larger maze."
+            )
+        old = keys[again]
+        keys[again] = (random_bits(old, 1) & ~SPLIT_BITS) | (old & SPLIT_BITS)
+        redrawn = _draw_levels(layout, keys[again])
+        for name in LevelPool._fields:
+            getattr(pool, name)[again] = getattr(redrawn, name)
+        num_drawn += len(again)
+    if layout.doors:  # one goal for each level, because its starts are prepared
+        pick = random_below((pool.goals >= 0).sum(axis=1), keys, Draw.GOAL)[:, None]
+        pool = pool._replace(
+            goals=np.take_along_axis(pool.goals, pick, axis=1),
+            distance=np.take_along_axis(pool.distance, pick[:, :, None], axis=1),
+        )
+    return _furnished(pool, keys, layout.min_goal_distance, layout.doors)
+
+
+def _draw_levels(layout: MazeLayout, keys: Keys) -> LevelPool:
+    """Mazes before decals and starts are drawn; where no goal will do, the first is -1."""
+    mazes = draw_mazes(layout, keys)
+    most = layout.room_max**2 - layout.spawns_per_room
+    spawns = _places(mazes.spawn, layout.max_rooms * layout.spawns_per_room)
+    goals = _places(mazes.goal, layout.max_rooms * min(layout.goals_per_room, most))
+    goals, distance = _usable_goals(mazes.cells, goals, spawns, layout.min_goal_distance)
+    return plain_levels(mazes.cells, spawns=spawns, goals=goals, distance=distance)
+
+
+def _usable_goals(
+    cells: Bytes, goals: Ints, spawns: Ints, min_distance: int
+) -> tuple[Ints, Bytes]:
+    """The goals far enough from some spawn, padding last, and their path lengths."""
+    distance = path_lengths(cells != CellKind.WALL, goals, spawns)  # (B, G, S)
+    usable = _far_enough(distance, min_distance).max(axis=2)  # (B, G)
+    goals = np.where(usable, goals, -1)
+    distance = np.where(usable[:, :, None], distance, np.uint8(UNREACHABLE))
+    order = np.argsort(~usable, axis=1, stable=True)
+    goals = np.take_along_axis(goals, order, axis=1)
+    return goals, np.take_along_axis(distance, order[:, :, None], axis=1)
+
+
+def _far_enough(distance: Bytes, min_distance: int) -> Bools:
+    return np.asarray((distance >= min_distance) & (distance != UNREACHABLE))
+
+
+def _furnished(pool: LevelPool, keys: Keys, min_goal_distance: int, doors: bool) -> LevelPool:
+    """Adds decals to mazes, and prepared starts where there are doors."""
+    cells, num_levels = pool.cells, len(pool.cells)
+    is_door = (cells >= CellKind.DOOR_H).reshape(num_levels, -1)
+    num_doors = is_door.sum(axis=1)
+    if num_doors.max() > MAX_DOORS:
+        raise ValueError(
+            f"A level has {num_doors.max()} doors; {MAX_DOORS} are possible: use fewer rooms."
+        )
+    numbers = np.where(is_door, is_door.cumsum(axis=1) - 1, NO_DOOR)
+    door = numbers.astype(np.uint8).reshape(cells.shape)
+    if doors:
+        usable = _far_enough(pool.distance[:, 0], min_goal_distance)  # (L, S)
+        num_usable = usable.sum(axis=1, keepdims=True)
+        which = random_below(num_usable, keys[:, None], Draw.START, np.arange(NUM_STARTS))
+        order = np.argsort(~usable, axis=1, stable=True)
+        places = np.take_along_axis(pool.spawns.astype(np.int64), order, axis=1)
+        starts = np.take_along_axis(places, which, axis=1)
+        goal = pool.goals[:, 0].astype(np.int64)
+        walk = doors_on_walks(door, cells != CellKind.WALL, goal, starts, keys)
+        pool = pool._replace(
+            door_colours=np.zeros((num_levels, MAX_DOORS), np.uint8),
+            starts=starts.astype(np.int16),
+            start_doors=open_half_of_the_rest(walk, num_doors, keys),
+        )
+    return pool._replace(doors=door, decals=draw_decals(cells, keys))
+
+
+def _places(mask: Bools, most: int | None = None) -> Ints:
+    """The cells where a mask (B, H, W) is true, (B, most), padded with -1."""
+    flat = mask.reshape(len(mask), -1)
+    order = np.argsort(~flat, axis=1, stable=True)[:, : most or int(flat.sum(axis=1).max())]
+    return np.where(np.take_along_axis(flat, order, axis=1), order, -1)

@@ -1,0 +1,101 @@
+"""Billboards and fences in front of the walls, as Numba functions: find_layers' rules."""
+
+import math
+from typing import Any
+
+from episodic_curiosity.worlds.maze.render import camera as lens
+from episodic_curiosity.worlds.maze.render import effects, textures
+from episodic_curiosity.worlds.maze.render.walk_numba import (
+    HALF,
+    ONE,
+    choose_mip,
+    f32,
+    inverse,
+    part_of_kernel,
+    to_strip,
+    to_texel,
+)
+
+EYE, NEAR, TILE_UNITS = f32(lens.EYE), f32(lens.NEAR), f32(lens.TILE_UNITS)
+TILE_SIZE = f32(textures.TILE_SIZE)
+SPIN, BOB = f32(2 * math.pi / textures.SPIN_PERIOD), f32(2 * math.pi / textures.BOB_PERIOD)
+FENCE_TOP, FENCE_HEIGHT = f32(effects.FENCE_HEIGHT - lens.EYE), f32(effects.FENCE_HEIGHT)
+FENCE_WIDTH = f32(effects.FENCE_WIDTH)
+
+
+@part_of_kernel
+def place_quad(
+    columns: Any, mip_depth: Any, quad: Any, tile: Any, first: Any, last: Any
+) -> None:
+    """Puts a billboard or a fence into the columns that see it, nearest first."""
+    x, y, normal_x, normal_y, along_x, along_y, top, height = quad
+    scale, rows = TILE_UNITS / height, TILE_SIZE / height
+    for i in range(first, last):
+        dx, dy = columns.dx[i], columns.dy[i]
+        depth = (x * normal_x + y * normal_y) * inverse(normal_x * dx + normal_y * dy)
+        if depth <= NEAR or depth >= columns.depth[i]:
+            continue
+        aside = (depth * dx - x) * along_x + (depth * dy - y) * along_y
+        if abs(aside) >= HALF:
+            continue
+        k = 0
+        while k < effects.MAX_LAYERS and columns.layer_depth[k, i] <= depth:
+            k += 1
+        if k == effects.MAX_LAYERS:
+            continue
+        for later in range(effects.MAX_LAYERS - 1, k, -1):
+            columns.layer_depth[later, i] = columns.layer_depth[later - 1, i]
+            columns.layer_top[later, i] = columns.layer_top[later - 1, i]
+            columns.layer_fall[later, i] = columns.layer_fall[later - 1, i]
+            columns.layer_texel[later, i] = columns.layer_texel[later - 1, i]
+            columns.layer_mip[later, i] = columns.layer_mip[later - 1, i]
+        mip = choose_mip(mip_depth, depth * scale)
+        columns.layer_depth[k, i], columns.layer_mip[k, i] = depth, mip
+        columns.layer_top[k, i], columns.layer_fall[k, i] = top * rows, depth * rows
+        columns.layer_texel[k, i] = to_strip(tile, mip, to_texel(aside + HALF))
+
+
+@part_of_kernel
+def place_billboards(
+    columns: Any, pictures: Any, camera: Any, scene: Any, n: Any, cos: Any, sin: Any
+) -> None:
+    turn, wave = abs(f32(math.cos(scene.time[n] * SPIN))), f32(math.sin(scene.time[n] * BOB))
+    num_columns = len(columns.dx)
+    for b in range(scene.sprite.shape[1]):
+        sprite = int(scene.sprite[n, b])
+        x = scene.sprite_position[n, b, 0] - scene.position[n, 0]
+        y = scene.sprite_position[n, b, 1] - scene.position[n, 1]
+        ahead = x * cos + y * sin
+        if sprite == 0 or ahead <= HALF:
+            continue
+        item = pictures.items[sprite]
+        width, height = item[0] * (item[4] + (ONE - item[4]) * turn), item[1]
+        # Only the columns it can cover, and one more on either side.
+        middle, reach = (x * sin - y * cos) / ahead, HALF * width / ahead
+        first = int((middle - reach + ONE) * HALF * f32(num_columns)) - 1
+        last = int((middle + reach + ONE) * HALF * f32(num_columns)) + 2
+        top = item[2] + item[3] * wave + height - EYE
+        quad = x, y, cos, sin, sin / width, -cos / width, top, height
+        first, last = max(first, 0), min(last, num_columns)
+        place_quad(columns, camera.mip_depth, quad, textures.SPRITES + sprite, first, last)
+
+
+@part_of_kernel
+def place_fences(columns: Any, level_map: Any, camera: Any, scene: Any, n: Any) -> None:
+    for door in range(level_map.fences.shape[1]):
+        if scene.open_doors[n] >> door & 1 == 0:
+            fence = level_map.fences[scene.level[n], door]
+            x, y = fence[0] - scene.position[n, 0], fence[1] - scene.position[n, 1]
+            in_x, in_y = fence[2], ONE - fence[2]
+            quad = (
+                x,
+                y,
+                in_y,
+                in_x,
+                in_x / FENCE_WIDTH,
+                in_y / FENCE_WIDTH,
+                FENCE_TOP,
+                FENCE_HEIGHT,
+            )
+            tile = textures.FENCES + int(fence[3])
+            place_quad(columns, camera.mip_depth, quad, tile, 0, len(columns.dx))

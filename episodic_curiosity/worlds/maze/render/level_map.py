@@ -1,0 +1,81 @@
+"""A pool's levels as the renderers read them: one integer a cell, made once.
+
+Shapes: L levels, H x W cells, D doors. A rim one cell wide is put around every level, so that
+a ray stops before it leaves the array.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.support.randomness import random_bits
+from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, DoorStyle, Theme
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool
+from episodic_curiosity.worlds.maze.render.scene import Side
+
+KIND_MASK = 7  # bits 0-2 of a code: CellKind, or RIM
+RIM = 6
+# CellKind as plain numbers: neither Numba nor torch.compile compares with members of an enum.
+ROOM, WALL, VOID = int(CellKind.ROOM), int(CellKind.WALL), int(CellKind.VOID)
+DOOR_H, DOOR_I = int(CellKind.DOOR_H), int(CellKind.DOOR_I)
+EAST, NORTH, WEST, SOUTH = (int(side) for side in Side)
+STOP_MASK, STOP = 3, 2  # what WALL and RIM have in common and no other CellKind has
+DOOR_SHIFT, DOOR_MASK = 3, 63  # bits 3-8: the door's index, 63 where there is none
+LIGHT_SHIFT, LIGHT_BITS, LIGHT_MASK = 9, 5, 31  # then the light at the corners SW, SE, NW, NE
+LIGHT_MIN, LIGHT_STEP = 0.84, 0.0095  # brightness = LIGHT_MIN + LIGHT_STEP * light
+
+
+class LevelMap(NamedTuple):
+    code: Tensor  # (L, H + 2, W + 2) int32
+    decals: Tensor  # (L, H, W, 4) uint8
+    fences: Tensor  # (L, D, 4) float32: x, y of the middle, 1 if along x, colour; D = 0: none
+    has_walls: bool
+    has_slabs: bool
+
+
+def make_level_map(theme: Theme, pool: LevelPool, device: torch.device | str) -> LevelMap:
+    """Reads the pool once; this synchronises with the device, drawing never does."""
+    cells, doors, colours, decals = (
+        torch.from_numpy(part).to(device)
+        for part in (pool.cells, pool.doors, pool.door_colours, pool.decals)
+    )
+    is_door = (cells == CellKind.DOOR_H) | (cells == CellKind.DOOR_I)
+    fenced = theme.door_style == DoorStyle.FENCE
+    door = torch.where(is_door & (doors != NO_DOOR), doors, DOOR_MASK).to(torch.int32)
+    code = cells.to(torch.int32) | door << DOOR_SHIFT | _light(cells) << LIGHT_SHIFT
+    return LevelMap(
+        code=torch.nn.functional.pad(code, (1, 1, 1, 1), value=RIM),
+        decals=decals.contiguous(),
+        fences=_fences(theme, cells, doors, colours)
+        if fenced
+        else torch.zeros((len(cells), 0, 4), device=cells.device),
+        has_walls=bool((cells == CellKind.WALL).any()),
+        has_slabs=bool(is_door.any()) and not fenced,
+    )
+
+
+def _light(cells: Tensor) -> Tensor:
+    """Random light at every corner of the grid, as if lamps stood about: (L, H, W) int32."""
+    levels, height, width = cells.shape
+    corner = torch.arange((height + 1) * (width + 1), device=cells.device)
+    level = torch.arange(levels, device=cells.device)[:, None]
+    bits = random_bits(level, corner).view(levels, height + 1, width + 1) >> 20 & LIGHT_MASK
+    south, north = bits[:, :-1], bits[:, 1:]
+    corners = (south[:, :, :-1], south[:, :, 1:], north[:, :, :-1], north[:, :, 1:])
+    packed = sum(light << LIGHT_BITS * place for place, light in enumerate(corners))
+    return torch.as_tensor(packed).to(torch.int32)
+
+
+def _fences(theme: Theme, cells: Tensor, doors: Tensor, colours: Tensor) -> Tensor:
+    """Where each door of a level stands; a door a level lacks is far away."""
+    levels, num_doors = colours.shape
+    fences = torch.tensor([1e8, 1e8, 1.0, 0.0], device=cells.device)
+    fences = fences.repeat(levels, num_doors, 1)
+    level, y, x = (doors != NO_DOOR).nonzero(as_tuple=True)
+    door = doors[level, y, x].long()
+    fences[level, door, 0] = theme.origin[0] + theme.cell[0] * (x + 0.5)
+    fences[level, door, 1] = theme.origin[1] + theme.cell[1] * (y + 0.5)
+    fences[level, door, 2] = (cells[level, y, x] == CellKind.DOOR_H).float()
+    fences[:, :, 3] = colours.float()
+    return fences

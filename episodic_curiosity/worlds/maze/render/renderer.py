@@ -1,0 +1,90 @@
+"""Draws scenes, with the back end that suits the device.
+
+Shapes: N frames, R of them to draw, h x w pixels.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.worlds.lab.elements import Theme
+from episodic_curiosity.worlds.maze.levels.stored import LevelPool
+from episodic_curiosity.worlds.maze.render import render_torch, walk_torch
+from episodic_curiosity.worlds.maze.render.camera import make_camera
+from episodic_curiosity.worlds.maze.render.level_map import make_level_map
+from episodic_curiosity.worlds.maze.render.render_compiled import CompiledRenderer
+from episodic_curiosity.worlds.maze.render.scene import Scene
+from episodic_curiosity.worlds.maze.render.textures import textures
+
+
+class Renderer:
+    """Pictures of one pool of levels in one size: Numba on the CPU, torch.compile on a GPU.
+
+    On a GPU the first draw compiles, once in a process for all levels.
+    """
+
+    def __init__(
+        self,
+        theme: Theme,
+        pool: LevelPool,
+        height: int,
+        width: int,
+        device: torch.device | str,
+        *,
+        num_frames: int = 64,
+        before_fill: Callable[[], None] | None = None,
+    ) -> None:
+        """`num_frames` are how many will mostly be drawn at once.
+
+        A GPU's pictures call `before_fill` before the part that takes longest to compile.
+        """
+        self.device = torch.device(device)
+        self.shape = (3, height, width)
+        self._camera = make_camera(height, width)
+        level_map = make_level_map(theme, pool, self.device)
+        self._fixed = (theme, level_map, textures().to(self.device))
+        self._numba = self.device.type == "cpu" and find_spec("numba") is not None
+        if self._numba:
+            return
+        camera = walk_torch.make_camera(height, width, self.device)
+        self._draw: Callable[[Scene], Tensor]
+        if self.device.type == "cpu":
+            message = "Numba is missing: mazes are drawn a hundred times slower"
+            warnings.warn(message, stacklevel=2)
+            self._draw = partial(render_torch.render, *self._fixed, camera)
+        else:
+            self._draw = CompiledRenderer(
+                *self._fixed,
+                camera,
+                (height, width),
+                num_frames=num_frames,
+                before_fill=before_fill,
+            ).draw
+
+    @torch.no_grad()
+    def draw(
+        self, scene: Scene, rows: Tensor | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """(N, 3, h, w) uint8, or (R, 3, h, w) of the frames that `rows` (R,) int64 lists.
+
+        Written into `out` where it is given.
+        """
+        shape = (len(scene.level if rows is None else rows), *self.shape)
+        if out is not None and (tuple(out.shape) != shape or out.dtype != torch.uint8):
+            raise ValueError(
+                f"out is {out.dtype} of shape {tuple(out.shape)}; wanted is uint8 of {shape}"
+            )
+        if self._numba:
+            from episodic_curiosity.worlds.maze.render.render_numba import render_into
+
+            out = torch.empty(shape, dtype=torch.uint8) if out is None else out
+            render_into(*self._fixed, self._camera, scene, out, rows)
+            return out
+        if rows is not None:
+            scene = Scene(*(field[rows] for field in scene))
+        frames = self._draw(scene)
+        return frames if out is None else out.copy_(frames)

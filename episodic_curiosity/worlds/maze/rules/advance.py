@@ -1,0 +1,105 @@
+"""One step of the rules in place: on a GPU one compiled function, a few kernels for hundreds.
+
+Shapes: N environments.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.support.compiling import compile_varying, compiled_size, mark_varying
+from episodic_curiosity.worlds.maze.render import snapshot
+from episodic_curiosity.worlds.maze.rules.rules import Rules, TaskSignals
+from episodic_curiosity.worlds.maze.rules.state import MazeState, scene_of
+from episodic_curiosity.worlds.maze.tasks import MazeTask
+
+
+class Final(NamedTuple):
+    """Where the episodes that a step ended were left; rows that play on are undefined."""
+
+    snapshot: Tensor  # (N, bytes) uint8
+    position: Tensor  # (N, 2) float32
+
+
+Advance = Callable[[MazeState, Tensor], tuple[TaskSignals, Final | None]]  # by (N,) actions
+
+
+def make_advance(rules: Rules) -> Advance:
+    """The step of a CPU: `Final` is None where no episode ended."""
+
+    def advance(state: MazeState, actions: Tensor) -> tuple[TaskSignals, Final | None]:
+        return _advance(rules, state, actions)
+
+    return advance
+
+
+def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> Advance:
+    """The step of a GPU, compiled at its first call, for one number of rows of a task.
+
+    A world with fewer rows than one before it fills them up.
+    """
+    size = compiled_size(("rules", rules.task, backend), num_envs)
+    compiled = _compiled(rules.task, size, backend)
+    for tensor in (*rules.levels, rules.levels.ground.corners):
+        if isinstance(tensor, Tensor):
+            mark_varying(tensor)  # (L, ...)
+
+    def advance(state: MazeState, actions: Tensor) -> tuple[TaskSignals, Final]:
+        reward, terminated, truncated, packed, position = compiled(rules, state, actions)
+        return TaskSignals(reward, terminated, truncated), Final(packed, position)
+
+    if size == num_envs:
+        return advance
+
+    def advance_filled_up(state: MazeState, actions: Tensor) -> tuple[TaskSignals, Final]:
+        rows = torch.arange(size, device=actions.device).clamp(max=num_envs - 1)
+        filled = MazeState(*(field[rows] for field in state))
+        outcome, final = advance(filled, actions[rows])
+        keep(state, MazeState(*(field[:num_envs] for field in filled)))
+        return (
+            TaskSignals(*(field[:num_envs] for field in outcome)),
+            Final(*(field[:num_envs] for field in final)),
+        )
+
+    return advance_filled_up
+
+
+@cache
+def _compiled(
+    task: MazeTask,  # noqa: ARG001 - each its own
+    size: int,  # noqa: ARG001 - and this: torch compiles no function too often
+    backend: str,
+) -> Callable[..., Any]:
+    return compile_varying(
+        _plain_advance, backend=backend, fixed=(MazeState, Tensor), tuned=False
+    )
+
+
+def keep(state: MazeState, new: MazeState) -> None:
+    """Copies a state into the tensors of another."""
+    for held, field in zip(state, new, strict=True):
+        if held is not field:
+            held.copy_(field)
+
+
+def _advance(
+    rules: Rules, state: MazeState, actions: Tensor
+) -> tuple[TaskSignals, Final | None]:
+    command, fire = rules.commands[:, actions], rules.fires[actions]
+    outcome, last, following = rules.turn(state, command, fire)
+    final = None
+    if last is not following:
+        # Packed first: `last` shares with the present state what the step left as it was.
+        final = Final(snapshot.pack(scene_of(last)), last.position.clone())
+    keep(state, following)
+    return outcome, final
+
+
+def _plain_advance(rules: Rules, state: MazeState, actions: Tensor) -> tuple[Tensor, ...]:
+    """A plain tuple, for torch.compile does not always hand named ones back whole."""
+    outcome, final = _advance(rules, state, actions)
+    assert final is not None
+    return (*outcome, *final)

@@ -1,0 +1,289 @@
+"""Worker processes that play a world's environments: lockstep, watchdog, restarts.
+
+Frames and numbers go through shared memory, one byte each way says when. A worker leads a
+process group of its own, with the simulators it starts in it: whatever hangs, the group is
+killed as one. The memory has no name and workers watch their parent, so that nothing is left
+behind by a parent that is killed. Shapes: N environments.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.worlds.processes.worker import (
+    BEGIN,
+    STEP,
+    Board,
+    End,
+    Fields,
+    board_bytes,
+)
+
+SCRIPT = Path(__file__).with_name("worker.py")
+MAX_RESTARTS = 3  # without a success in between
+PATIENCE = 2.0  # seconds for workers that were asked to end
+GLANCE = 0.002  # seconds between looks whether they have
+
+logger = logging.getLogger(__name__)
+
+
+class Workers:
+    """N environments shared out among processes; what they emit is on the `board`.
+
+    A worker that dies, or does not answer for `timeout` seconds, is replaced: the episodes of
+    its environments end by fault, new ones begin, and a warning is logged. What had ended
+    before stays as it ended, and an episode that cannot begin is passed over.
+    """
+
+    def __init__(
+        self,
+        engine: tuple[Path, str],
+        options: Mapping[str, Any],
+        fields: Fields,
+        *,
+        num_envs: int,
+        num_workers: int | None,
+        timeout: float,
+        pinned: bool,
+    ) -> None:
+        """`engine` is a file and the name of an `Engine` in it, `options` are its arguments.
+
+        Processes, by default one per core, start with the first `begin`. Where simulators are
+        processes too, let workers be `pinned`, each with its simulators to one core: they
+        take turns, and waking each other across cores costs as much as playing.
+        """
+        if sys.platform != "linux":
+            raise OSError(f"worker processes run on Linux only, this is {sys.platform}")
+        check_at_least("num_envs", num_envs, 1)
+        cores = sorted(os.sched_getaffinity(0))
+        num_workers = len(cores) if num_workers is None else num_workers
+        check_at_least("num_workers", num_workers, 1)
+        check_number("timeout", timeout, above=0.0)
+        self._timeout = timeout
+        memory = os.memfd_create("environments")
+        os.truncate(memory, board_bytes(num_envs, fields))
+        self.board = Board(memory, num_envs, fields)
+        self.num_faults = 0  # episodes so far that were lost or could not begin
+        self._passed_over = np.zeros(num_envs, np.bool_)  # in the present step
+        self._in_a_row = np.zeros(num_envs, np.int64)
+        settings = {
+            "engine": [str(engine[0].resolve()), engine[1]],
+            "options": dict(options),
+            "fields": dict(fields),
+            "num_envs": num_envs,
+            "memory": memory,
+            "parent": os.getpid(),
+            "path": [os.path.abspath(entry) for entry in sys.path],
+        }
+        count = min(num_workers, num_envs)
+        bounds = [num_envs * number // count for number in range(count + 1)]
+        self._crew = []
+        for number in range(count):
+            core = cores[(os.getpid() + number) % len(cores)] if pinned else None
+            rows = slice(bounds[number], bounds[number + 1])
+            self._crew.append(_Worker({**settings, "core": core}, rows))
+        self._dismissal = weakref.finalize(self, _dismiss, self._crew, memory, os.getpid())
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the workers, each also the number of the process group its simulators are in."""
+        return [worker.process.pid for worker in self._crew if worker.process is not None]
+
+    def begin(self) -> None:
+        """Begins the episode of `board.seed` everywhere."""
+        self._check_open()
+        for worker in self._crew:
+            if worker.process is None:
+                worker.start()
+        for worker, failure in self._exchange(BEGIN).items():
+            logger.warning("%s: %s; started anew", worker, failure)
+
+    def step(self) -> NDArray[np.uint8]:
+        """Takes `board.action` everywhere: (N,), an `End` for each environment."""
+        self._check_open()
+        failures = self._exchange(STEP)
+        faulty = (self.board.end == End.BY_FAULT) | self._passed_over
+        self._in_a_row = np.where(faulty, self._in_a_row + 1, 0)
+        if faulty.any():
+            self.num_faults += int(faulty.sum())
+            for worker in self._crew:
+                if faulty[worker.rows].any():
+                    self._report(worker, failures.get(worker) or worker.last_words())
+        return self.board.end.copy()
+
+    def close(self) -> None:
+        """Ends all processes; harmless when called again."""
+        self._dismissal()
+
+    def _check_open(self) -> None:
+        if not self._dismissal.alive:
+            raise RuntimeError("this world is closed")
+
+    def _exchange(self, command: bytes) -> dict["_Worker", str]:
+        """Has all workers do the same and waits for them; says which it had to replace."""
+        failures = {}
+        self.board.end[:] = End.NOT_YET
+        self.board.is_beginning[:] = self._passed_over[:] = False
+        try:
+            for worker in self._crew:
+                worker.ask(command)
+            deadline = time.monotonic() + self._timeout
+            for worker in self._crew:
+                if failure := worker.wait(deadline):
+                    failures[worker] = failure
+                    self._replace(worker)
+        except BaseException:
+            self.close()  # an answer that nobody waited for would be taken for the next one
+            raise
+        return failures
+
+    def _replace(self, worker: "_Worker") -> None:
+        """Begins new episodes with a new process, if need be after several attempts."""
+        board, rows = self.board, worker.rows
+        lost = rows.start + np.flatnonzero(board.end[rows] == End.NOT_YET)
+        for name, field in board.present.items():
+            board.final[name][lost] = field[lost]
+        board.reward[lost], board.end[lost] = 0.0, End.BY_FAULT
+        for _ in range(MAX_RESTARTS):
+            worker.stop(patience=0.0)
+            # What breaks its simulator is not tried again.
+            board.seed[rows] += board.is_beginning[rows]
+            self._passed_over[rows] |= board.is_beginning[rows]
+            board.is_beginning[rows] = False
+            worker.start()
+            worker.ask(BEGIN)
+            if not (failure := worker.wait(time.monotonic() + self._timeout)):
+                return
+        raise ChildProcessError(f"{worker} cannot be started: {failure}")
+
+    def _report(self, worker: "_Worker", failure: str) -> None:
+        """Says what was lost or passed over; gives up where that has become the rule."""
+        if self._in_a_row[worker.rows].max() > MAX_RESTARTS:
+            self.close()
+            raise ChildProcessError(f"{worker} fails at every step: {failure}")
+        words = f"{worker}: {failure}; started anew"
+        for what, where in (
+            ("without the episodes of", self.board.end == End.BY_FAULT),
+            ("passing over what could not begin in", self._passed_over),
+        ):
+            if where[worker.rows].any():
+                numbers = worker.rows.start + np.flatnonzero(where[worker.rows])
+                words += f", {what} {numbers.tolist()}"
+        logger.warning(words)
+
+
+class _Worker:
+    """One process and what belongs to it."""
+
+    def __init__(self, settings: Mapping[str, Any], rows: slice) -> None:
+        self.rows = rows
+        self.process: subprocess.Popen[bytes] | None = None
+        self._settings = settings
+        self._folder = Path()
+        self._signals = socket.socket()
+
+    def __str__(self) -> str:
+        return f"the worker of environments {self.rows.start} to {self.rows.stop - 1}"
+
+    def start(self) -> None:
+        """Starts the process, in a temporary folder and a process group of its own."""
+        self._folder = Path(tempfile.mkdtemp(prefix="episodic-curiosity-"))
+        self._signals.close()
+        self._signals, theirs = socket.socketpair()
+        memory = self._settings["memory"]
+        settings = {
+            **self._settings,
+            "rows": [self.rows.start, self.rows.stop],
+            "folder": str(self._folder),
+            "socket": theirs.fileno(),
+        }
+        with theirs, self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", str(SCRIPT), json.dumps(settings)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(memory, theirs.fileno()),
+                start_new_session=True,
+                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+            )
+
+    def ask(self, command: bytes) -> None:
+        """Has it do something; whether it can, `wait` tells."""
+        with contextlib.suppress(OSError):
+            self._signals.sendall(command)
+
+    def wait(self, deadline: float) -> str:
+        """Waits for its answer; says why there is none."""
+        patience = max(deadline - time.monotonic(), GLANCE)
+        self._signals.settimeout(patience)
+        try:
+            if self._signals.recv(1):
+                return ""
+        except TimeoutError:
+            return "no answer in time"
+        except OSError:
+            pass
+        return f"died, {self.last_words()}"
+
+    def last_words(self) -> str:
+        """The last line that it or its simulators wrote."""
+        lines = self._log.read_text(errors="replace").split("\n") if self._log.exists() else []
+        said = [line.strip() for line in lines if line.strip()]
+        return f"saying {said[-1]!r}" if said else "saying nothing"
+
+    def dismiss(self) -> None:
+        """Asks it to end."""
+        self._signals.close()
+
+    def stop(self, patience: float) -> None:
+        """Ends it and its simulators, by force after so many seconds."""
+        self.dismiss()
+        if self.process is None:
+            return
+        deadline = time.monotonic() + patience
+        while not self._has_ended() and time.monotonic() < deadline:
+            time.sleep(GLANCE)
+        # The process is not waited for yet: until then nobody else can have its number.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.process = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "log"
+
+    def _has_ended(self) -> bool:
+        assert self.process is not None
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self.process.pid, options) is not None
+
+
+def _dismiss(crew: list[_Worker], memory: int, owner: int) -> None:
+    """Ends all workers at once; not in a fork of the process that they work for."""
+    if os.getpid() != owner:
+        return
+    for worker in crew:
+        worker.dismiss()
+    deadline = time.monotonic() + PATIENCE
+    for worker in crew:
+        worker.stop(max(deadline - time.monotonic(), 0.0))
+    os.close(memory)

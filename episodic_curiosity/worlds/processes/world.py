@@ -1,0 +1,145 @@
+"""What worlds have in common whose simulators run in worker processes.
+
+Shapes: N environments.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from episodic_curiosity.support.checks import check_actions
+from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
+from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
+from episodic_curiosity.worlds.processes.worker import End
+from episodic_curiosity.worlds.processes.workers import Workers
+
+Array = NDArray[Any]
+
+PHASE = 1  # keeps the random numbers of a first clock apart from those of the seeds
+
+
+class WorkerWorld:
+    """N simulated environments; a subclass says what is made of their frames.
+
+    The board has the fields "frame", (3, h, w) bytes, and "pose": x, y, z and heading. After
+    the last action of a task that ended there is no frame: the final one is the one before.
+    """
+
+    def __init__(
+        self, spec: WorldSpec, workers: Workers, *, seed: int, split: Split, stagger: bool
+    ) -> None:
+        self.spec, self.workers = spec, workers
+        self._board = workers.board
+        self._split = SPLITS.index(split)
+        self._key = self._keys(seed)  # (N,)
+        self._episode = torch.zeros(spec.num_envs, dtype=torch.int64)  # the next one to begin
+        self._clock = np.zeros(spec.num_envs, np.int64)
+        self._stagger = stagger
+        self._begun = False
+
+    def reset(self, seed: int | None = None) -> Step:
+        """Begins a new episode everywhere; a seed begins the whole series of them anew."""
+        if seed is not None:
+            self._key = self._keys(seed)
+            self._episode.zero_()
+        self._draw_seeds()
+        self.workers.begin()
+        self._clock[:] = 0
+        if self._stagger:
+            steps = torch.from_numpy(self._lengths())
+            phase = random_below(steps, self._key, self._episode, PHASE).numpy()
+            self._clock[:] = self.spec.episode_steps - steps.numpy() + phase
+        self._episode += 1
+        self._draw_seeds()
+        self._begun = True
+        nothing = np.zeros(self.spec.num_envs, np.bool_)
+        return self._emit(nothing.astype(np.float32), nothing, nothing, first=~nothing)
+
+    def step(self, actions: Tensor) -> Step:
+        """Acts once everywhere; the final_... fields are None while no episode ends."""
+        if not self._begun:
+            raise RuntimeError("call reset() first: no episode has begun")
+        board = self._board
+        board.action[:] = self._checked(actions)
+        self._clock += 1
+        np.equal(self._clock, self.spec.episode_steps, out=board.last)
+        end = self.workers.step()
+        ended, terminated = end != End.NOT_YET, self._terminated(end)
+        step = self._emit(board.reward, terminated, ended & ~terminated, first=ended)
+        if not ended.any():
+            return step
+        self._clock[ended] = 0
+        self._episode += torch.from_numpy(ended)
+        self._draw_seeds()
+        return self._with_final(step, np.flatnonzero(ended))
+
+    def heading(self) -> Tensor:
+        """(N,) float32: which way players look, in degrees counter-clockwise from east."""
+        return self._to_device(self._board.present["pose"][:, 3])
+
+    def picture(self, env: int = 0) -> Array:
+        """What one player sees as the simulator drew it, (h, w, 3) bytes."""
+        picture: Array = self._board.present["frame"][env].transpose(1, 2, 0).copy()
+        return picture
+
+    def close(self) -> None:
+        """Ends simulators and workers; harmless when called again."""
+        self.workers.close()
+
+    def _frames(self, frames: Array) -> tuple[Tensor, Tensor]:
+        """Observations and views of (n, 3, h, w) frames, on the device."""
+        raise NotImplementedError
+
+    def _terminated(self, end: Array) -> Array:
+        """Which episodes were ended by their task, (N,) bool."""
+        by_task: Array = end == End.BY_TASK
+        return by_task
+
+    def _lengths(self) -> Array:
+        """How many steps the episodes take that have just begun, at most, (N,) int64."""
+        return np.full(self.spec.num_envs, self.spec.episode_steps, np.int64)
+
+    def _keys(self, seed: int) -> Tensor:
+        return random_bits(torch.arange(self.spec.num_envs), *seed_words(seed), self._split)
+
+    def _draw_seeds(self) -> None:
+        """Says what the next episodes will be drawn with."""
+        self._board.seed[:] = random_bits(self._key, self._episode).numpy()
+
+    def _checked(self, actions: Tensor) -> Array:
+        count = self.spec.num_actions
+        check_actions("actions", actions, self.spec.num_envs)
+        chosen: Array = actions.cpu().numpy()
+        for extreme in (chosen.min(), chosen.max()):
+            if not 0 <= extreme < count:
+                raise ValueError(f"action {extreme} is not one of 0 .. {count - 1}")
+        return chosen
+
+    def _emit(self, reward: Array, terminated: Array, truncated: Array, first: Array) -> Step:
+        observation, view = self._frames(self._board.present["frame"])
+        return Step(
+            observation=observation,
+            view=view,
+            reward=self._to_device(reward),
+            first=self._to_device(first),
+            terminated=self._to_device(terminated),
+            truncated=self._to_device(truncated),
+            position=self._to_device(self._board.present["pose"][:, :3]),
+        )
+
+    def _with_final(self, step: Step, rows: Array) -> Step:
+        observation, view = self._frames(self._board.final["frame"][rows])
+        where = self._to_device(rows)
+        return step._replace(
+            final_observation=torch.zeros_like(step.observation).index_copy_(
+                0, where, observation
+            ),
+            final_view=torch.zeros_like(step.view).index_copy_(0, where, view),
+            final_position=self._to_device(self._board.final["pose"][:, :3]),
+        )
+
+    def _to_device(self, array: Array) -> Tensor:
+        return torch.from_numpy(array).to(self.spec.device, copy=True)

@@ -1,0 +1,128 @@
+"""Methods: which bonus each one adds, and where its R-network comes from."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from episodic_curiosity import RNetwork
+from episodic_curiosity.bonus.constant import ConstantBonus
+from episodic_curiosity.bonus.episodic import EpisodicBonus
+from episodic_curiosity.bonus.icm import ICMBonus
+from episodic_curiosity.bonus.nothing import NoBonus
+from episodic_curiosity.bonus.online import OnlineEpisodicBonus
+from episodic_curiosity.bonus.oracle import OracleBonus
+from episodic_curiosity.reachability.frame_file import FrameFile
+from episodic_curiosity.runs.build import (
+    fit_r_network,
+    make_bonus,
+    make_r_network,
+    random_play_bytes,
+)
+from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.worlds.registry import make_world
+from tests.runs.tiny_runs import CHECKPOINT_EVERY, NUM_ENVS, NUM_STEPS, tiny_run
+
+BONUSES = {
+    "ppo": NoBonus,
+    "ppo+1": ConstantBonus,
+    "ppo+icm": ICMBonus,
+    "ppo+oracle": OracleBonus,
+    "ppo+ec": EpisodicBonus,
+    "ppo+eco": OnlineEpisodicBonus,
+}
+
+
+def world_of(run):
+    return make_world(run.task, num_envs=NUM_ENVS, seed=run.seed, **run.world.options("train"))
+
+
+def test_the_device_is_found():
+    assert find_device(tiny_run().device) == torch.device("cpu")
+    automatic = find_device("auto")
+    assert automatic.type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.mark.parametrize("method", BONUSES)
+def test_each_method_has_its_bonus(method, tmp_path):
+    run = tiny_run(method)
+    bonus = make_bonus(run, world_of(run), tmp_path)
+    assert type(bonus) is BONUSES[method]
+    assert not any(tmp_path.iterdir())
+
+
+def test_the_memory_is_as_the_run_wants_it(tmp_path):
+    run = tiny_run("ppo+ec")
+    run = replace(run, bonus=replace(run.bonus, memory_capacity=7, replacement="fifo"))
+    memory = make_bonus(run, world_of(run), tmp_path).memory
+    assert memory.embeddings.shape[:2] == (NUM_ENVS, 7)
+    assert memory.replacement == "fifo"
+
+
+def test_frames_go_into_a_file_where_the_world_cannot_redraw(tmp_path):
+    run = tiny_run("ppo+eco", "gym/CartPole-v1")
+    replay = make_bonus(run, world_of(run), tmp_path).fitting.replay
+    assert isinstance(replay, FrameFile)
+    assert replay.path == tmp_path / "replay.bin"
+    assert replay.spare == 2 * CHECKPOINT_EVERY * NUM_STEPS
+
+
+def test_the_seed_decides_about_an_r_network_and_nothing_else_does():
+    worlds = {seed: world_of(tiny_run("ppo+ec", seed=seed)) for seed in (0, 1)}
+    networks = []
+    for seed in (0, 0, 1):
+        torch.rand(3)
+        state = torch.random.get_rng_state()
+        networks.append(make_r_network(tiny_run("ppo+ec", seed=seed), worlds[seed]))
+        assert torch.equal(torch.random.get_rng_state(), state)
+    flat = [torch.cat([p.flatten() for p in network.parameters()]) for network in networks]
+    assert torch.equal(flat[0], flat[1])
+    assert not torch.equal(flat[0], flat[2])
+
+
+def test_a_fitted_r_network_is_taken_from_its_folder(tmp_path):
+    run = tiny_run("ppo+ec")
+    world = world_of(run)
+    fitted = make_r_network(run, world)
+    report = fit_r_network(run, fitted, tmp_path, progress=False)
+    assert fitted.fitted
+    assert 0 <= report.held_out_accuracy <= 1
+    assert not any(tmp_path.iterdir())  # what it was fitted to is not kept
+    fitted.save(tmp_path)
+    run = replace(run, r_network=replace(run.r_network, source=tmp_path))
+    loaded = make_r_network(run, world).state_dict()
+    for name, tensor in fitted.state_dict().items():
+        assert torch.equal(loaded[name], tensor), name
+
+
+def test_an_r_network_for_other_views_is_refused(tmp_path):
+    RNetwork((3, 40, 40)).save(tmp_path)
+    run = tiny_run("ppo+ec")
+    run = replace(run, r_network=replace(run.r_network, source=tmp_path))
+    with pytest.raises(ValueError, match=r"is for views \(3, 40, 40\), maze/sparse has"):
+        make_r_network(run, world_of(run))
+
+
+def test_an_r_network_that_was_never_fitted_is_refused(tmp_path):
+    RNetwork((3, 36, 36)).save(tmp_path)
+    run = tiny_run("ppo+ec")
+    run = replace(run, r_network=replace(run.r_network, source=tmp_path))
+    with pytest.raises(ValueError, match="has not been fitted yet"):
+        make_r_network(run, world_of(run))
+
+
+@pytest.mark.parametrize("tasks", [(), ("maze/sparse", "maze/dense-1")])
+def test_how_much_random_play_takes(tasks):
+    run = tiny_run("ppo+ec")
+    play = replace(run.r_network.random_play, steps=4_000, tasks=tasks)
+    run = replace(run, r_network=replace(run.r_network, random_play=play))
+    spec = world_of(run).spec
+    assert random_play_bytes(run, spec) == (4_000 + 1_000) * spec.snapshot_bytes
+    run = tiny_run("ppo+ec", "gym/CartPole-v1")  # 200 steps, 4 x 20 held out, of 4 floats
+    assert random_play_bytes(run, world_of(run).spec) == (200 + 80) * 4 * 4
+
+
+def test_a_method_without_an_r_network():
+    run = tiny_run("ppo")
+    with pytest.raises(ValueError, match="ppo has no R-network"):
+        make_r_network(run, world_of(run))

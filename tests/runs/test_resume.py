@@ -1,0 +1,90 @@
+"""A run that was killed or stopped ends with the same bytes as one that never was."""
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.record import read_config
+from episodic_curiosity.runs.run_lines import read_metrics
+from tests.runs.killing import Kill, kill_and_resume, play_on, start_server, what_is_left
+from tests.runs.tiny_runs import METHODS, tiny_run
+
+NUM_KILLS = {"ppo+ec": 5, "ppo+eco": 5}  # of the other methods 2
+SEED = 0
+CURIOSITY = str(Path(sys.executable).parent / "curiosity")
+# `curiosity train` as tiny_run has it.
+COMMAND = """train
+--task maze/sparse --method ppo+eco --device cpu --steps 1600
+--world.num-envs 4 --world.observation-size 36 36 --world.episode-steps 40
+--world.maze-size 9 --world.rooms 2 --world.num-levels 5
+--ppo.num-steps 10 --ppo.num-minibatches 2 --ppo.num-epochs 2
+--r-network.embedding-size 32 --r-network.online.refit-every 160
+--r-network.online.history 200 --r-network.online.fit.iterations 6
+--r-network.online.fit.pairs.k 2 --r-network.online.fit.pairs.gamma 2
+"""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_killed_and_resumed_a_run_ends_with_the_same_bytes(method, tmp_path):
+    kills = kill_and_resume(tiny_run(method), tmp_path, NUM_KILLS.get(method, 2), SEED)
+    assert not kills.differences, f"killed at the moments of seed {SEED}: {kills}"
+
+
+def test_with_all_that_is_off_by_default(tmp_path):
+    run = tiny_run("ppo+eco", "maze/sparse+noise-action")
+    run = replace(run, normalise_bonus=True, ppo=replace(run.ppo, bonus_head=True))
+    kills = kill_and_resume(run, tmp_path, 2, SEED)
+    assert not kills.differences, f"killed at the moments of seed {SEED}: {kills}"
+
+
+def test_a_world_that_cannot_be_restored_begins_new_episodes(tmp_path):
+    """Its frames are in a file, which has to agree with the checkpoint that is gone on from."""
+    run = tiny_run("ppo+eco", "gym/CartPole-v1", num_updates=40)
+    start_server()
+    for delay in (0.5, 1.0, 1.5):
+        play_on(run, tmp_path, Kill(after=delay, while_writing=delay == 1.0))
+    assert play_on(run, tmp_path)
+    lines = read_metrics(tmp_path)
+    assert [line["steps"] for line in lines] == [40 * number for number in range(1, 41)]
+    assert lines[-1]["r_network_fits"] == 10
+    assert (tmp_path / "replay.bin").exists()
+
+
+def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(tmp_path):
+    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
+    process = curiosity(f"{COMMAND} --out {stopped}")
+    wait_for_lines(stopped / "metrics.jsonl", 5)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    assert f"stopped; go on with: curiosity train --resume --out {stopped}" in said
+    assert "Traceback" not in said
+    num_lines = len(read_metrics(stopped))
+    assert 5 <= num_lines < 40
+    assert (stopped / "checkpoints" / f"{num_lines:012d}").is_dir()
+
+    process = curiosity(f"train --resume --out {stopped}")
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, said
+    assert f"going on from {stopped}/checkpoints/{num_lines:012d}" in said
+    assert len(read_metrics(stopped)) == 40
+
+    assert play_on(Run.from_dict(read_config(stopped)), whole)
+    assert what_is_left(stopped) == what_is_left(whole)
+
+
+def curiosity(line: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([CURIOSITY, *line.split()], stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_lines(path: Path, num_lines: int) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists() or path.read_bytes().count(b"\n") < num_lines:
+        assert time.monotonic() < deadline, f"{path} has too few lines"
+        time.sleep(0.01)

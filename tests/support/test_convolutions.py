@@ -1,0 +1,24 @@
+"""Convolutions by blocks are the same ones."""
+
+import pytest
+import torch
+
+from episodic_curiosity.support.convolutions import Halving
+
+
+@pytest.mark.parametrize("channels", [1, 3, 32])
+@pytest.mark.parametrize("size", [(42, 42), (21, 6), (11, 11), (1, 2)])
+@pytest.mark.parametrize("kernel", [3, 7])
+def test_a_convolution_over_blocks_is_the_same_one(channels, size, kernel):
+    """What it gives, and every gradient."""
+    convolution = Halving(channels, 8, kernel, bias=kernel == 3).double()
+    frames = torch.rand(3, channels, *size, dtype=torch.float64, requires_grad=True)
+    results, gradients = [], []
+    for work in (convolution, convolution.over_blocks):
+        outputs = work(frames)
+        results.append(outputs)
+        inputs = (frames, *convolution.parameters())
+        gradients.append(torch.autograd.grad(outputs.sin().sum(), inputs))
+    assert results[0].shape == (3, 8, (size[0] + 1) // 2, (size[1] + 1) // 2)
+    torch.testing.assert_close(results[1], results[0])
+    torch.testing.assert_close(gradients[1], gradients[0])
