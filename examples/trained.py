@@ -8,7 +8,7 @@ import numpy as np
 
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import Evaluation
-from episodic_curiosity.runs.run_lines import read_metrics, read_timing
+from episodic_curiosity.runs.metrics_files import read_metrics, read_timing
 from episodic_curiosity.support.statistics import Summary
 
 

@@ -27,8 +27,8 @@ from episodic_curiosity.experiments.tables import EXPERIMENTS
 from episodic_curiosity.runs.command import evaluate_command, train_command
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import evaluate_run
+from episodic_curiosity.runs.metrics_files import read_metrics, read_timing
 from episodic_curiosity.runs.record import is_finished
-from episodic_curiosity.runs.run_lines import read_metrics, read_timing
 from episodic_curiosity.runs.train import Parts, fit, train
 from episodic_curiosity.support.files import remove_folder
 from episodic_curiosity.support.machine import find_device, num_cores, processor_name

@@ -29,7 +29,7 @@ from episodic_curiosity.experiments.runner import (
     run_cell,
 )
 from episodic_curiosity.experiments.status import run_folder
-from episodic_curiosity.runs.run_lines import read_metrics
+from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.support.checks import check_at_least, check_number
 from episodic_curiosity.support.saving import LoadError
 

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 from episodic_curiosity.experiments.cells import Cell, why_stale
 from episodic_curiosity.experiments.measure import Measured, code_version
 from episodic_curiosity.experiments.results import read_measured, read_result
+from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.record import CHECKPOINTS, CONFIG, differences, read_config, shown
-from episodic_curiosity.runs.run_lines import read_metrics
 from episodic_curiosity.runs.train import MAY_DIFFER
 from episodic_curiosity.support.saving import LoadError, UnreadableError
 

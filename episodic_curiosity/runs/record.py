@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from episodic_curiosity.runs.checkpoints import Checkpoints, State
-from episodic_curiosity.runs.run_lines import (
+from episodic_curiosity.runs.metrics_files import (
     METRICS,
     TIMING,
     LinesWriter,

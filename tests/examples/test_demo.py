@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.presets import resolve
-from episodic_curiosity.runs.run_lines import read_metrics
 from episodic_curiosity.show.report.curves import curve
 from examples import demo
 from examples.walks import walk

@@ -8,7 +8,7 @@ from pathlib import Path
 from episodic_curiosity.experiments.forecast import forecast
 from episodic_curiosity.experiments.runner import run_cell
 from episodic_curiosity.experiments.status import run_folder
-from episodic_curiosity.runs.run_lines import read_timing
+from episodic_curiosity.runs.metrics_files import read_timing
 from tests.experiments.small_table import settings, small_cell
 
 NUM_UPDATES, AT_LEAST = 60, 6

@@ -18,7 +18,7 @@ from episodic_curiosity.experiments.measure import (
     thin,
 )
 from episodic_curiosity.experiments.tables import EXPERIMENTS
-from episodic_curiosity.runs.run_lines import read_metrics, read_timing
+from episodic_curiosity.runs.metrics_files import read_metrics, read_timing
 from tests.experiments.small_table import small_cell
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from episodic_curiosity.runs.metrics_files import read_metrics, read_timing
 from episodic_curiosity.runs.record import Record, RunFolderError, read_config
-from episodic_curiosity.runs.run_lines import read_metrics, read_timing
 from episodic_curiosity.support.saving import LoadError
 
 CONFIG = {

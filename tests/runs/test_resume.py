@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.record import read_config
-from episodic_curiosity.runs.run_lines import read_metrics
 from tests.runs.killing import Kill, kill_and_resume, play_on, start_server, what_is_left
 from tests.runs.tiny_runs import METHODS, tiny_run
 

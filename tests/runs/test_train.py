@@ -11,9 +11,9 @@ from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.ppo import PPO, PPOConfig
 from episodic_curiosity.runs.config import RecordConfig
 from episodic_curiosity.runs.evaluate import evaluate
+from episodic_curiosity.runs.metrics_files import read_metrics, read_timing
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.record import Record, RunFolderError
-from episodic_curiosity.runs.run_lines import read_metrics, read_timing
 from episodic_curiosity.runs.train import fit, train
 from episodic_curiosity.worlds.registry import make_world
 from tests.runs.tiny_runs import METHODS, PLAY_STEPS, tiny_run

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from episodic_curiosity.experiments.measure import OF_EPISODES
-from episodic_curiosity.runs.run_lines import read_metrics
+from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.show.report.chart import Points
 
 NUM_POINTS = 40  # a single line of metrics is the mean of a few episodes only: noise
