@@ -62,7 +62,7 @@ def open_scenery(setting: WorldArguments, height: int) -> Scenery:
     """Makes the world; the pictures are as high as that, or whatever the world can give."""
     opened = ExitStack()
     try:
-        return FAMILIES[setting.family](setting, height, opened)
+        return SCENERIES[setting.family](setting, height, opened)
     except BaseException:
         opened.close()
         raise
@@ -147,7 +147,7 @@ def _gymnasium(setting: WorldArguments, height: int, opened: ExitStack) -> Scene
     return Scenery(world, cameras, has_map=False, opened=opened)
 
 
-FAMILIES: dict[str, Callable[[WorldArguments, int, ExitStack], Scenery]] = {
+SCENERIES: dict[str, Callable[[WorldArguments, int, ExitStack], Scenery]] = {
     "maze": _maze,
     "ant": _ant,
     "vizdoom": _doom,
