@@ -308,7 +308,7 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(tmp_path):
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert result.returncode == 0, result.stderr
     whole, killed = tmp_path / "whole", tmp_path / "killed"

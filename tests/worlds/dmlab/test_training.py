@@ -126,7 +126,12 @@ def test_a_run_may_go_on_with_another_patience(build, tmp_path):  # noqa: ARG001
     run = lab_run("ppo", num_updates=2)
     training.train(run, tmp_path / "run", progress=False)
     patient = replace(run.world, timeout=900.0, level_cache=tmp_path / "levels")
+    longer = replace(run, world=patient, steps=2 * run.steps)
+    with pytest.raises(ValueError, match="steps was 80, now 160"):  # which may not differ
+        training.train(longer, tmp_path / "run", resume=True, progress=False)
+    before = (tmp_path / "run" / "metrics.jsonl").read_bytes()
     training.train(replace(run, world=patient), tmp_path / "run", resume=True, progress=False)
+    assert (tmp_path / "run" / "metrics.jsonl").read_bytes() == before
 
 
 def test_all_of_dmlab_30_in_one_word():

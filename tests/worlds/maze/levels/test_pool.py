@@ -95,9 +95,9 @@ def test_splits_have_no_level_in_common():
 
 
 def test_a_pool_for_training_is_made_quickly():
-    begin = time.perf_counter()
+    begin = time.process_time()  # other processes may be using the machine
     make_pool(MazeLayout(doors=True), num_levels=500, seed=0, split="train")
-    assert time.perf_counter() - begin < 5.0  # 0.3 s on an idle core
+    assert time.process_time() - begin < 5.0  # it takes 0.3
 
 
 def test_spawns_and_goals_are_those_of_the_maze():
