@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from episodic_curiosity.support.checks import printable
+
 FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130  # exit codes
 
 
@@ -15,7 +17,7 @@ def call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
         command(arguments)
         sys.stdout.flush()  # while what it says can still be told from a failure
     except (ValueError, ImportError, MemoryError) as error:  # it cannot be done as asked
-        stop(MISTAKEN, str(error))
+        stop(MISTAKEN, str(error) or "not enough memory")
     except FloatingPointError as error:  # it was begun, and failed
         stop(FAILED, str(error))
     except BrokenPipeError:  # who was told has heard enough, as `head` has
@@ -45,7 +47,7 @@ def whole_number(text: str) -> int:
 
 def stop(code: int, message: str) -> NoReturn:
     """Ends the program."""
-    print(f"curiosity: {message}", file=sys.stderr)
+    print(f"curiosity: {printable(message)}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -13,11 +13,12 @@ import torch
 
 from episodic_curiosity.experiments import runner
 from episodic_curiosity.experiments.cells import Cell
-from episodic_curiosity.experiments.measure import Measured, code_version
+from episodic_curiosity.experiments.measure import Measured
 from episodic_curiosity.experiments.results import Result, load_results, write_measured
 from episodic_curiosity.experiments.runner import RunnerConfig, cell_lock, run_cell, run_cells
 from episodic_curiosity.experiments.status import find_status, kept_path, run_folder
 from episodic_curiosity.runs.record import Record
+from episodic_curiosity.support.version import code_version
 
 VIZDOOM = "episodic_curiosity.worlds.vizdoom"
 HOLD = """

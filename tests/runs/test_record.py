@@ -33,6 +33,8 @@ def run(folder, num_updates, resume, delay=0.0):
     with Record(folder, {"seed": 3}, resume=resume) as record:
         state = record.resume() or {"update": 0, "place": torch.zeros(3)}
         update, place = state["update"], state["place"]
+        if update == 0:
+            record.checkpoint(0, {"update": update, "place": place})
         while update < num_updates:
             update += 1
             place = torch.sin(place + update)

@@ -16,7 +16,7 @@ from numba import njit, prange
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.support.numba_threads import match_threads
+from episodic_curiosity.support.numba_setup import match_threads
 from episodic_curiosity.worlds.lab.elements import Theme
 from episodic_curiosity.worlds.maze.render import camera as lens
 from episodic_curiosity.worlds.maze.render import effects, textures
