@@ -16,7 +16,7 @@ class DMLabConfig(WorldConfig):
     actions: str | None = None  # action set: nine, no-fire or three, optionally with +idle
     frame_size: tuple[int, int] | None = None  # size that Lab renders, before resizing
     level_cache: Path | None = None  # folder for compiled levels; runs may share it
-    redraw_starts: bool = False  # very-sparse without the authors' patch
+    redraw_starts: bool = False  # draw far starts here, for builds without the authors' patch
     renderer: Literal["software", "hardware"] = "software"  # hardware: render on a GPU
     pictures: Path | None = None  # folder of images for a television
     # Seconds until a worker counts as hung; must cover compiling all levels in parallel.

@@ -184,7 +184,7 @@ class DMLabWorld(WorkerWorld):
         return np.minimum(own, steps).astype(np.int64)
 
     def _terminated(self, end: Array) -> Array:
-        """Ends by the task; reaching the level's own time limit counts as truncation."""
+        """True for ends by the task; the level's own time limit counts as truncation."""
         remaining = self._board.final["remaining"]  # before the last step
         by_clock = (remaining > 0) & (remaining < REPEAT + 0.5)
         by_task: Array = (end == End.BY_TASK) & ~by_clock

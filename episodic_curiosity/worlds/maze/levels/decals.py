@@ -1,4 +1,4 @@
-"""Pictures on the walls, so that places can be told apart.
+"""Pictures on the walls, which make places distinguishable.
 
 Shapes: L levels, H x W cells, F wall faces.
 """

@@ -48,7 +48,7 @@ ROOM_THEME = Theme(
 def make_pool(
     layout: MazeLayout | PuzzleLayout, *, num_levels: int, seed: int, split: Split
 ) -> LevelPool:
-    """Generates levels 0 .. num_levels - 1 of a split; level i is the same in all pools."""
+    """Generates levels 0 .. num_levels - 1 of a split; level i is the same in every pool."""
     if num_levels < 1:
         raise ValueError(f"num_levels must be at least 1, got {num_levels}")
     keys = level_keys(seed, split, num_levels)

@@ -22,7 +22,7 @@ class LevelPool(NamedTuple):
     spawns: NDArray[np.int16]  # (L, S) possible start cells, padded with -1
     goals: NDArray[np.int16]  # (L, G) possible goal cells, padded with -1
     distance: NDArray[np.uint8]  # (L, G, S) path length, doors count as open; 255: none
-    starts: NDArray[np.int16]  # (L, R) prepared spawns for goals[:, 0], if there are doors
+    starts: NDArray[np.int16]  # (L, R) prepared spawns for goals[:, 0] in mazes with doors
     start_doors: NDArray[np.int64]  # (L, R) bit masks of the doors open after each start
     item_sprite: NDArray[np.uint8]  # (L, M) Sprite: the keys and the lolly of a puzzle
     item_position: NDArray[np.float32]  # (L, M, 2) world coordinates
