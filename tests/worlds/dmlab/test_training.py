@@ -106,7 +106,7 @@ def test_an_r_network_for_many_levels(build, monkeypatch, tmp_path):  # noqa: AR
 
 def test_a_world_that_cannot_start_leaves_no_folder(build, tmp_path):
     build.tell(lacks=["DEBUG.POS.TRANS"])
-    with pytest.raises(ChildProcessError, match=r"does not list DEBUG\.POS\.TRANS"):
+    with pytest.raises(ChildProcessError, match=r"does not provide DEBUG\.POS\.TRANS"):
         training.train(lab_run("ppo"), tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
 
