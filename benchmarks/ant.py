@@ -1,11 +1,11 @@
-"""Steps per second of ants with their views, beside Gymnasium's ant with its own renderer.
+"""Steps/s of ants with their views, compared with Gymnasium's ant and its renderer.
 
     python benchmarks/ant.py [--envs 64] [--seconds 9]
 
-All draw 160 x 120 and take turns in one run; each figure is the best of three rounds, since
-other programs only ever take away. Gymnasium steps one ant per core, each in a process of its
-own; "plain" is without shadows, reflections and multisampling, as our views are. It needs
-Gymnasium's own requirements for MuJoCo (imageio) and EGL, or `MUJOCO_GL=osmesa`.
+All draw 160 x 120 and alternate in one run. Each figure is the best of three rounds, since
+other programs can only slow it down. Gymnasium steps one ant per core, each in its own process;
+"plain" is without shadows, reflections and multisampling, like our views. Needs Gymnasium's
+requirements for MuJoCo (imageio) and EGL, or `MUJOCO_GL=osmesa`.
 """
 
 import argparse
@@ -60,8 +60,8 @@ def gymnasiums(plain: bool) -> Player:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--envs", type=int, default=64, help="ants of ours")
-    parser.add_argument("--seconds", type=float, default=9.0, help="per figure")
+    parser.add_argument("--envs", type=int, default=64, help="number of our ants")
+    parser.add_argument("--seconds", type=float, default=9.0, help="seconds per figure")
     options = parser.parse_args()
     os.environ.setdefault("MUJOCO_GL", "egl")
     players = {

@@ -1,11 +1,11 @@
-"""Speed of the bonus, beside a loop over environments of the authors' kind.
+"""Speed of the bonus, compared with a loop over environments as in the authors' code.
 
     python benchmarks/bonus.py [--seconds 2] [--threads 2]
 
-The embedding is left out: memories are full, embeddings are given, what is timed is comparing,
-aggregating and remembering. The loop compares one environment after the other: it stacks the
-memory beside copies of the present, runs the whole comparator over them and takes NumPy's
-percentile. The three ways take turns, several times over, and the shortest call of each counts.
+Memories are full and embeddings are given: only comparing, aggregating and remembering are
+timed. The loop compares one environment after another: it concatenates the memory with copies
+of the newest embedding, runs the complete comparator over them and takes NumPy's percentile.
+The three variants alternate for several rounds, and the shortest call of each counts.
 """
 
 import argparse
@@ -26,7 +26,7 @@ ROUNDS = 3
 
 
 def concatenated(comparator: MlpComparator) -> nn.Sequential:
-    """The same comparator before its first layer was split: over [memory, present]."""
+    """The same comparator with an unsplit first layer, over [memory, present]."""
     norm = nn.BatchNorm1d(2 * SIZE)
     first = nn.Linear(2 * SIZE, SIZE)
     halves = (comparator.stored_norm, comparator.asked_norm)
@@ -46,7 +46,7 @@ def concatenated(comparator: MlpComparator) -> nn.Sequential:
 
 
 class LoopOverEnvironments:
-    """One environment after the other, memory as a list of embeddings."""
+    """Compares one environment after another; a memory is a list of embeddings."""
 
     def __init__(self, num_envs: int, capacity: int, device: str) -> None:
         comparator = MlpComparator(SIZE).eval()
@@ -69,7 +69,7 @@ class LoopOverEnvironments:
 
 
 def full_bonus(num_envs: int, capacity: int, comparator: str, device: str) -> EpisodicBonus:
-    """The batched bonus with every slot taken."""
+    """The batched bonus with full memories."""
     r_network = RNetwork((8,), comparator=comparator, embedding_size=SIZE).to(device)
     memory = EpisodicMemory(num_envs, capacity, SIZE, device=device)
     memory.embeddings.normal_()
@@ -79,7 +79,7 @@ def full_bonus(num_envs: int, capacity: int, comparator: str, device: str) -> Ep
 
 
 def best_seconds(step: Callable[[], object], seconds: float) -> float:
-    """The shortest call: what is left when nothing else disturbs it."""
+    """Seconds of the shortest call, the one least disturbed by other programs."""
     wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
     best = float("inf")
     end = time.perf_counter() + seconds
@@ -92,7 +92,7 @@ def best_seconds(step: Callable[[], object], seconds: float) -> float:
 
 
 def measure(num_envs: int, capacity: int, device: str, seconds: float) -> dict[str, float]:
-    """Environment steps per second of each way."""
+    """Environment steps/s of each variant."""
     embedding = torch.randn(num_envs, SIZE, device=device)
     both = Embeddings(embedding, embedding)
     first = torch.zeros(num_envs, dtype=torch.bool, device=device)
@@ -113,7 +113,7 @@ def measure(num_envs: int, capacity: int, device: str, seconds: float) -> dict[s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=3.0, help="for each cell of the table")
+    parser.add_argument("--seconds", type=float, default=3.0, help="seconds per table cell")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     args = parser.parse_args()
     torch.set_num_threads(args.threads)

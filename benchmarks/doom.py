@@ -1,11 +1,11 @@
-"""ViZDoom's MyWayHome with our workers, beside Gymnasium's vector environment over its own id.
+"""Speed of ViZDoom's MyWayHome with our workers, compared with Gymnasium's AsyncVectorEnv.
 
     python benchmarks/doom.py
 
-Both play 8 games with 4 tics to a step and take turns in one run. `frames` are what both give:
-colours of 160 x 120, copied out; `world` is our whole step, with the policy's grey 84 x 84 and
-all the rest as tensors. What counts is steps per second of CPU time, of all processes together:
-how many cores there are, and who else is using them, matters least there.
+Both play 8 games with 4 tics per step and alternate in one run. `frames` is what both return:
+a copy of the colour frames of 160 x 120. `world` is our complete step, with the policy's grey
+84 x 84 and everything else as tensors. The ratio compares steps per second of CPU time, of all
+processes together, which depends least on the number of cores and on other programs.
 """
 
 import os
@@ -24,9 +24,9 @@ Player = tuple[Callable[[], object], Callable[[], object]]
 
 
 def compare(seconds: float) -> None:
-    """Prints the speeds, each the median of three rounds of so many seconds."""
+    """Prints the speeds, each the median of three rounds of `seconds`."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # waiting threads would count as work
+    torch.set_num_threads(1)  # waiting threads would count as CPU time
     players = {OURS: _frames(), WORLD: _world(), THEIRS: _gymnasium()}
     rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in players}
     for _ in range(ROUNDS):
@@ -73,7 +73,7 @@ def _gymnasium() -> Player:
     envs = gymnasium.vector.AsyncVectorEnv([_make] * GAMES, context="spawn")
     envs.reset(seed=0)
     random = np.random.default_rng(0)
-    left, _, forward = 1, 2, 3  # 0 is to do nothing
+    left, _, forward = 1, 2, 3  # 0 does nothing
     return lambda: envs.step(random.integers(left, forward + 1, GAMES)), envs.close
 
 
@@ -81,13 +81,13 @@ def _make() -> object:
     import gymnasium
     from vizdoom import ScreenResolution, gymnasium_wrapper
 
-    assert gymnasium_wrapper  # whose import registers the id
+    assert gymnasium_wrapper  # its import registers the id
     size = ScreenResolution.RES_160X120
     return gymnasium.make("VizdoomMyWayHome-v1", frame_skip=4, screen_resolution=size)
 
 
 def _measure(step: Callable[[], object], seconds: float) -> tuple[float, float]:
-    """Steps per second, and per second of CPU time."""
+    """Steps/s, and steps per second of CPU time."""
     for _ in range(20):
         step()
     steps, cpu, start = 0, _cpu_seconds(), time.perf_counter()
@@ -98,13 +98,13 @@ def _measure(step: Callable[[], object], seconds: float) -> tuple[float, float]:
 
 
 def _cpu_seconds() -> float:
-    """What this process and all that descend from it have used so far."""
+    """CPU time used so far by this process and all its descendants."""
     parents, used = {}, {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
         parents[int(entry.name)] = int(fields[1])
         used[int(entry.name)] = int(fields[11]) + int(fields[12])
 

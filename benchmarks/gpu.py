@@ -1,12 +1,12 @@
-"""A run of 20 million steps on one GPU: how long it takes, and what it spends that on.
+"""Time of a run of 20 million steps on one GPU, by pieces.
 
     python benchmarks/gpu.py [--updates 30] [--methods ppo ppo+ec ...] [--task maze/no-reward]
 
-Every piece is timed on a slice, after everything has been compiled, and scaled up to a whole
-run of the `gpu` preset: playing (the world, the policy and the bonus), PPO's update, and for
-the R-network its random play, its fit (EC) and its refits (ECO). "start" is what the first
-method waits for compilers, and each later one for what it alone needs. The last lines set
-PPO's update against ceilings measured in the same process.
+Each piece is timed on a slice, after compilation, and scaled up to a complete run of the `gpu`
+preset: playing (the world, the policy and the bonus), PPO's update, and for the R-network its
+random play, its fit (EC) and its refits (ECO). "start" is the time for levels and compilation;
+later methods compile only what earlier ones have not. The last lines compare PPO's update with
+ceilings measured in the same process.
 """
 
 import argparse
@@ -35,8 +35,8 @@ from episodic_curiosity.worlds.registry import make_world
 
 STEPS = 20_000_000
 METHODS = ("ppo", "ppo+oracle", "ppo+ec", "ppo+eco", "ppo+icm", "ppo+ec/paper")
-PAPER_PAIRS = 12_800_000  # of the paper's R-network: 200,000 batches of 64
-PLAYED, FITTED = 300, 60  # steps of random play and iterations of a fit that are timed
+PAPER_PAIRS = 12_800_000  # for the paper's R-network: 200,000 batches of 64
+PLAYED, FITTED = 300, 60  # timed steps of random play and iterations of a fit
 PIECES = ("play", "learn", "random play", "fit")
 
 Seconds = dict[str, float]
@@ -59,7 +59,7 @@ def main() -> None:
     print(
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {options.task}, gpu preset"
     )
-    print(f"{STEPS:,} steps in seconds; shares of the pieces; GPU memory\n")
+    print(f"seconds for {STEPS:,} steps, fraction of each piece, GPU memory\n")
     print(
         f"{'':14}{'start':>7}{'run':>8}" + "".join(f"{piece:>13}" for piece in PIECES), end=""
     )
@@ -75,16 +75,16 @@ def main() -> None:
     print(f"\nceilings: {peak / 1e12:,.0f} TFLOP/s in bfloat16, {copied / 1e12:.1f} TB/s")
     if "ppo" in learning:
         rate = update_flops(options.task) / learning["ppo"]
-        print(f"PPO's update: {rate / 1e12:,.0f} TFLOP/s, {rate / peak:.0%} of the first")
+        print(f"PPO's update: {rate / 1e12:,.0f} TFLOP/s, {rate / peak:.0%} of the ceiling")
 
 
 def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, float]:
-    """The start, the pieces of a whole run and the memory they take, in GB."""
+    """Seconds of the start, seconds of each piece of a complete run, and peak memory in GB."""
     method, _, architecture = name.partition("/")
     run = resolve(task, method, "gpu", STEPS, seed=0)
     if architecture:
         run = _with_paper_r_network(run)
-    gc.collect()  # what was measured before
+    gc.collect()  # frees the previous method
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     begin = time.perf_counter()
@@ -94,12 +94,12 @@ def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, flo
         if isinstance(parts.curiosity, EpisodicBonus):
             parts.r_network.fitted.fill_(True)
     parts.collector.reset()
-    for number in range(2):  # compiles, and captures
+    for number in range(2):  # compiles and captures
         parts.ppo.update(parts.collector.collect(), number)
     torch.cuda.synchronize()
     start = time.perf_counter() - begin
 
-    # The steps of random play count as the run's.
+    # Random play counts towards the run's steps.
     whole = (STEPS - run.random_play_steps) / run.batch_size
     rollout = parts.collector.collect()
     seconds = dict.fromkeys(PIECES, 0.0)
@@ -111,18 +111,18 @@ def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, flo
 
 
 def _r_network_work(run: Run, parts: Parts) -> Seconds:
-    """Random play and the fit, or all refits, from a slice of each."""
+    """Seconds of random play and the fit, or of all refits, scaled up from slices."""
     assert run.r_network is not None
     world = _world(run, "r-network")
     num_envs = world.spec.num_envs
-    random_play(world, num_envs * 10, seed=0, progress=False)  # captures once
+    random_play(world, num_envs * 10, seed=0, progress=False)  # captures
     begin = time.perf_counter()
     experience = random_play(world, num_envs * PLAYED, seed=0, progress=False)
     torch.cuda.synchronize()
     per_step = (time.perf_counter() - begin) / (num_envs * PLAYED)
 
     def fitted(config: FitConfig) -> float:
-        """Seconds of an iteration; what goes before and after it comes once in a fit."""
+        """Seconds per iteration, without the constant cost of a fit."""
         few, more = (
             dataclasses.replace(config, iterations=count, epochs=None) for count in (5, FITTED)
         )
@@ -181,7 +181,7 @@ def _timed(work: Callable[[], object], count: int) -> float:
 
 
 def ceilings() -> tuple[float, float]:
-    """What the chip gives at best, a second: operations of a product, bytes of a copy."""
+    """Peak rates of the GPU: FLOP/s of a matrix product, bytes/s of a copy."""
     size = 8192
     matrix = torch.randn(size, size, dtype=torch.bfloat16, device="cuda")
     product = _timed(lambda: matrix @ matrix, 20)
@@ -192,7 +192,7 @@ def ceilings() -> tuple[float, float]:
 
 
 def update_flops(task: str) -> float:
-    """Of all of PPO's updates in a run: forwards and backwards through the agent."""
+    """FLOP of all PPO updates of a run, forward and backward through the agent."""
     run = resolve(task, "ppo", "gpu", STEPS, seed=0)
     assert run.world.observation_size is not None
     agent = Agent((3, *run.world.observation_size), num_actions=9)

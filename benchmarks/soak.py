@@ -1,10 +1,9 @@
-"""Kills runs of every method at random moments, many times, and compares what they leave.
+"""Kills runs of every method at random times and compares the files they leave.
 
     python -m benchmarks.soak [--kills 100] [--seed 0] [--methods ppo ppo+ec ...]
 
-So many kills of each method. Every run that comes to its end has to leave the same bytes as one
-that was never interrupted: weights, metrics and newest checkpoint. Exits with 1 where any does
-not.
+Every run that ends must leave the same bytes as an uninterrupted one: weights, metrics and
+newest checkpoint. Exits with 1 otherwise.
 """
 
 import argparse
@@ -18,12 +17,12 @@ from tests.runs.tiny_runs import METHODS, tiny_run
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=100, help="of each method")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    parser.add_argument("--kills", type=int, default=100, help="kills of each method")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the times of the kills")
     parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
     options = parser.parse_args()
 
-    print(f"{options.kills} kills of each method, at moments of seed {options.seed}")
+    print(f"{options.kills} kills of each method, seed {options.seed}")
     print(
         "\n| method | runs ended | files that differ | killed " + " | killed ".join(STAGES), "|"
     )
@@ -38,7 +37,7 @@ def main() -> None:
         )
         differences += kills.differences
     if differences:
-        sys.exit(f"these were not the same: {', '.join(sorted(set(differences)))}")
+        sys.exit(f"files that differ: {', '.join(sorted(set(differences)))}")
 
 
 if __name__ == "__main__":

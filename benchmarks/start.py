@@ -1,10 +1,10 @@
-"""What the start of a run waits for, up to its second update; on a GPU mostly compilers.
+"""Time of the start of a run, up to its second update; on a GPU mostly compilation.
 
     python benchmarks/start.py [--method ppo] [--task maze/no-reward] [--rollouts 40]
 
-To see a first start, give it an empty cache: TORCHINDUCTOR_CACHE_DIR=$(mktemp -d). The last
-line says how fast the same process plays and learns once everything is compiled. With
---device cpu there are 16 environments.
+For the first start on a machine, use an empty cache: TORCHINDUCTOR_CACHE_DIR=$(mktemp -d). The
+last line is the speed of the same process after compilation. With --device cpu there are 16
+environments.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--method", default="ppo")
     parser.add_argument("--task", default="maze/no-reward")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--rollouts", type=int, default=40, help="timed once all is compiled")
+    parser.add_argument("--rollouts", type=int, default=40, help="timed after compilation")
     options = parser.parse_args()
     if options.rollouts < 1:
         parser.error(f"--rollouts must be at least 1, got {options.rollouts}")
@@ -57,11 +57,11 @@ def main() -> None:
                 device=device,
                 **run.world.options("train"),
             )
-            lap("the world's levels")
+            lap("levels")
             parts = Parts.make(run, world, Path(folder))
             if isinstance(parts.curiosity, EpisodicBonus):
                 parts.r_network.fitted.fill_(True)
-        lap("networks, and the compiler's own start")
+        lap("networks and the start of the compiler")
         parts.collector.reset()
         lap("the first frames")
         for number, name in enumerate(("first", "second")):
@@ -69,7 +69,7 @@ def main() -> None:
             lap(f"the {name} rollout")
             parts.ppo.update(rollout, number)
             lap(f"the {name} update")
-        print(f"{lap.last - lap.begin:7.1f} s in all\n")
+        print(f"{lap.last - lap.begin:7.1f} s in total\n")
         for compiled in get_compilation_metrics():
             seconds, count = compiled.entire_frame_compile_time_s, compiled.graph_op_count
             if compiled.co_name:
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 class _Laps:
-    """Prints how long it was since the last lap."""
+    """Prints the time since the last lap."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device

@@ -1,14 +1,14 @@
-"""Steps per second of training: our methods, and Stable-Baselines3's PPO on the same maze.
+"""Training speed of our methods, and of Stable-Baselines3's PPO on the same maze.
 
     python benchmarks/train.py [--threads 2] [--envs 16] [--size 84 84] [--seconds 10]
 
-Everything is of the `cpu` preset but what is given here. All play maze/no-reward, learn after
-as many steps with the same Nature CNN, minibatches and epochs, and take turns in one process;
-each figure is the best of at least three updates, play and learning together, since other
-programs only ever take away; they take least away from steps per second of CPU time, which are
-what to compare on a machine that is not at rest. Memories are full, the dearest case. "with
-fit" spreads the R-network's fit, at the preset's settings, over the steps it is made for: a
-refit's interval (ppo+eco), the preset's whole run (ppo+ec). It needs Stable-Baselines3.
+Settings are those of the `cpu` preset, except for these options. All methods train on
+maze/no-reward with the same Nature CNN, rollouts, minibatches and epochs, and alternate in one
+process. Each figure is the best of at least three updates, including play, since other programs
+can only slow it down. On a busy machine compare steps per second of CPU time, which they affect
+least. Memories are full, the most expensive case. "with fit" spreads the R-network's fit, with
+the preset's settings, over the steps it serves: the interval between refits (ppo+eco) or the
+preset's complete run (ppo+ec). Needs Stable-Baselines3.
 """
 
 import argparse
@@ -38,21 +38,21 @@ from episodic_curiosity.worlds.registry import make_world
 TASK, GYMNASIUM_ID = "maze/no-reward", "EpisodicCuriosity/MazeNoReward-v0"
 METHODS = ("ppo", "ppo+icm", "ppo+ec", "ppo+eco")
 PEER = "SB3 PPO"
-NUM_LEVELS = 100  # of the thousands that training has: they take a while to draw
-LONG = 10**9  # steps of a run that no benchmark comes to the end of
+NUM_LEVELS = 100  # instead of thousands, which take long to draw
+LONG = 10**9  # steps of a run; never reached
 CPU = PRESETS["cpu"].batch
 LEAST_UPDATES = 3
-FEW, MORE = 5, 15  # iterations of two fits, whose difference is the price of ten
+FEW, MORE = 5, 15  # iterations of two fits; their difference is the cost of ten
 
 Update = Callable[[], object]
-Seconds = dict[str, float]  # of an update, or of what a step adds to it
+Seconds = dict[str, float]  # of an update, or of fitting per step
 
 
 class Adapter(VecEnv):
-    """Gymnasium's vector environment as Stable-Baselines3 wants one."""
+    """Wraps a Gymnasium vector environment as a Stable-Baselines3 VecEnv."""
 
     def __init__(self, envs: gymnasium.vector.VectorEnv) -> None:
-        self.envs = envs  # first: VecEnv asks for its render_mode
+        self.envs = envs  # before super(), which reads its render_mode
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
         self.actions = np.zeros(envs.num_envs, np.int64)
 
@@ -80,17 +80,17 @@ class Adapter(VecEnv):
         return [getattr(self.envs, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        raise NotImplementedError("the environments are one: none has attributes of its own")
+        raise NotImplementedError("batched environments have no attributes to set")
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **options: Any):
-        raise NotImplementedError("the environments are one: none has methods of its own")
+        raise NotImplementedError("batched environments have no methods to call")
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:  # noqa: ARG002
         return [False for _ in self._get_indices(indices)]
 
 
 def make_run(method: str, num_envs: int, size: tuple[int, int]) -> Run:
-    """The preset's, with as many environments; rollouts stay as long as they are there."""
+    """The preset's run with other numbers of environments; the rollout length is kept."""
     run = resolve(TASK, method, "cpu", LONG, seed=0)
     assert isinstance(run.world, MazeConfig)
     world = dataclasses.replace(
@@ -102,7 +102,7 @@ def make_run(method: str, num_envs: int, size: tuple[int, int]) -> Run:
 
 
 def ours(run: Run, folder: Path) -> tuple[Parts, Update]:
-    """All that learns in the run, and an update of it without the R-network's fit."""
+    """The parts of the run, and its update without the R-network's fit."""
     world = make_world(
         run.task, num_envs=run.world.num_envs, seed=0, **run.world.options("train")
     )
@@ -127,9 +127,9 @@ def ours(run: Run, folder: Path) -> tuple[Parts, Update]:
 
 
 def theirs(run: Run) -> Update:
-    """An update of Stable-Baselines3's PPO with the numbers of the run."""
+    """An update of Stable-Baselines3's PPO with the run's hyper-parameters."""
     options = run.world.options("train")
-    del options["final_frames"]  # Gymnasium has to show them
+    del options["final_frames"]  # Gymnasium always returns them
     envs = gymnasium.make_vec(GYMNASIUM_ID, num_envs=run.world.num_envs, **options)
     ppo = run.ppo
     model = stable_baselines3.PPO(
@@ -152,14 +152,14 @@ def theirs(run: Run) -> Update:
 
 
 def seconds_of(work: Callable[[], object]) -> np.ndarray:
-    """(2,): of time, and of CPU time."""
+    """Wall and CPU seconds of the work, (2,)."""
     start = np.array([time.perf_counter(), time.process_time()])
     work()
     return np.array([time.perf_counter(), time.process_time()]) - start
 
 
 def best_updates(updates: dict[str, Update], seconds: float) -> dict[str, np.ndarray]:
-    """The shortest update of each, (2,); they take turns for that many seconds each."""
+    """Seconds of the shortest update of each, (2,); they alternate for `seconds` each."""
     for update in updates.values():
         update()  # compiles, allocates
     taken: dict[str, list[np.ndarray]] = {name: [] for name in updates}
@@ -173,7 +173,7 @@ def best_updates(updates: dict[str, Update], seconds: float) -> dict[str, np.nda
 
 
 def seconds_to_fit(parts: Parts, config: FitConfig) -> np.ndarray:
-    """(2,): a whole fit to what ECO keeps, reckoned from two short ones."""
+    """Seconds of a complete fit to ECO's replay, (2,), extrapolated from two short ones."""
     assert isinstance(parts.curiosity, OnlineEpisodicBonus)
     replay = parts.curiosity.fitting.replay
     assert replay is not None
@@ -188,7 +188,7 @@ def seconds_to_fit(parts: Parts, config: FitConfig) -> np.ndarray:
 
 
 def play_on(parts: Parts, num_steps: int) -> None:
-    """Lets ECO see that many steps of every environment, so that there is enough to fit to."""
+    """Adds that many steps of every environment to ECO's replay, enough for a fit."""
     assert isinstance(parts.curiosity, OnlineEpisodicBonus)
     played = 0
     while played < num_steps:
@@ -199,7 +199,7 @@ def play_on(parts: Parts, num_steps: int) -> None:
 
 
 def fits_per_step(parts: dict[str, Parts], runs: dict[str, Run]) -> dict[str, np.ndarray]:
-    """Seconds (2,) of fitting that a step costs, of the methods that fit an R-network."""
+    """Seconds of fitting per step, (2,), for the methods with an R-network."""
     online, play = runs["ppo+eco"].r_network.online, runs["ppo+ec"].r_network.random_play
     play_on(parts["ppo+eco"], online.fit.least_steps)
     refit, fit_before = (
@@ -212,9 +212,9 @@ def fits_per_step(parts: dict[str, Parts], runs: dict[str, Run]) -> dict[str, np
 
 
 def report(title: str, batch_size: int, best: Seconds, fits: Seconds) -> None:
-    """A line for each, beside our PPO and beside theirs."""
+    """Prints a line per method, compared with our PPO and with SB3's."""
     print(
-        f"\n{title:<10} {'steps/s':>9} {'beside SB3':>11} {'slower than ppo':>16}"
+        f"\n{title:<10} {'steps/s':>9} {'vs SB3':>11} {'slower than ppo':>16}"
         f" {'with fit':>9} {'slower than ppo':>16}"
     )
     for name, seconds in best.items():
@@ -231,9 +231,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--envs", type=int, default=CPU.num_envs)
     parser.add_argument("--size", type=int, nargs=2, default=(84, 84), help="height and width")
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each method")
+    parser.add_argument("--seconds", type=float, default=10.0, help="seconds per method")
     options = parser.parse_args(arguments)
-    # Numba first: when it starts its threads, it sets the number of torch's as well.
+    # Numba first: starting its threads also sets torch's number of threads.
     numba.set_num_threads(options.threads)
     torch.set_num_threads(options.threads)
 

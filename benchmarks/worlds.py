@@ -1,12 +1,12 @@
-"""Frames and steps per second of the mazes; `doom.py` and `ant.py` are the other worlds'.
+"""Frames/s and steps/s of the mazes; see `doom.py` and `ant.py` for the other worlds.
 
     python benchmarks/worlds.py [--device cpu] [--envs 64] [--tasks sparse dense-2]
 
-`frames/s` is drawing alone, `steps/s` whole steps with their frames, for 256 environments on a
-CPU; on a GPU both are replayed from a CUDA graph, of 1,024 environments for frames and 4,096
-for steps. The last frames of episodes are left undrawn, as in training. Each figure is the best
-of three rounds, since other programs only ever take away. On a GPU every task has a process of
-its own: all compile at the same time, for minutes, and are then measured one after the other.
+`frames/s` is drawing alone, `steps/s` complete steps with their frames, for 256 environments on
+a CPU. On a GPU both are replayed from a CUDA graph, of 1,024 environments for frames and 4,096
+for steps. The last frames of episodes are not drawn, as in training. Each figure is the best of
+three rounds, since other programs can only slow it down. On a GPU every task has a separate
+process: all compile concurrently, for minutes, and are then measured one after another.
 """
 
 import argparse
@@ -24,7 +24,7 @@ ROUNDS = 3
 
 
 def rate(work: Callable[[], object], per_call: int, seconds: float, device: str) -> float:
-    """How much is done per second, at best."""
+    """Units of work per second, the best of three rounds."""
 
     def wait() -> float:
         if device != "cpu":
@@ -61,7 +61,7 @@ def make(task: str, num_envs: int, options: argparse.Namespace) -> MazeWorld:
 
 
 def megabytes(*holders: object) -> float:
-    """What the tensors in nested tuples take, each counted once."""
+    """Size of the tensors in nested tuples, each counted once."""
     sizes: dict[int, int] = {}
 
     def count(held: object) -> None:
@@ -80,7 +80,7 @@ def measure(
 ) -> tuple[float, float, float, float]:
     """Seconds until the first frames, MB of levels and textures, frames/s and steps/s.
 
-    Everything is compiled before `turn` is called, which waits for the machine to be free.
+    Everything is compiled before `turn` is called, which blocks until the GPU is free.
     """
     device = options.device
     frame_envs = options.envs or (256 if device == "cpu" else 1024)
@@ -89,7 +89,7 @@ def measure(
     world = make(task, frame_envs, options)
     ready = time.perf_counter() - start
     held = megabytes(world._levels, world._draw_observation._fixed)
-    # Bodies that have walked a while: fire marks, opened doors and all.
+    # Random steps first, for marks of shots and opened doors.
     for actions in torch.randint(world.spec.num_actions, (50, frame_envs), device=device):
         world.step(actions)
     scene, renderer = world.scene(), world._draw_observation
@@ -114,7 +114,7 @@ def measure(
 
 
 def measure_in_turn(task: str, options: argparse.Namespace, pipe: Connection) -> None:
-    """What a task's own process does: says when it is ready, then measures when told to."""
+    """Runs in a task's process: reports that it is ready, then measures on request."""
 
     def turn() -> None:
         pipe.send("ready")
@@ -124,7 +124,7 @@ def measure_in_turn(task: str, options: argparse.Namespace, pipe: Connection) ->
 
 
 def measure_all(options: argparse.Namespace) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Measures one after the other; on a GPU, once all have been compiled at the same time."""
+    """Measures one task after another; on a GPU, after all have compiled concurrently."""
     if options.device == "cpu":
         yield from ((task, measure(task, options, lambda: None)) for task in options.tasks)
         return
@@ -144,7 +144,7 @@ def measure_all(options: argparse.Namespace) -> Iterator[tuple[str, tuple[float,
 
 
 def captured(work: Callable[[], object], device: str) -> Callable[[], object]:
-    """On a GPU the replay of a graph of the work; elsewhere the work itself."""
+    """On a GPU the replay of a CUDA graph of the work; on a CPU the work itself."""
     if device == "cpu":
         return work
     warm_up = torch.cuda.Stream()
@@ -162,10 +162,10 @@ def captured(work: Callable[[], object], device: str) -> Callable[[], object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
-    parser.add_argument("--envs", type=int, help="environments, instead of the usual numbers")
-    parser.add_argument("--seconds", type=float, default=3.0, help="per figure")
+    parser.add_argument("--envs", type=int, help="environments, instead of the defaults")
+    parser.add_argument("--seconds", type=float, default=3.0, help="seconds per figure")
     parser.add_argument("--size", type=int, nargs=2, default=(84, 84), help="height and width")
-    parser.add_argument("--levels", type=int, help="levels in the pool, instead of 5,000")
+    parser.add_argument("--levels", type=int, help="size of the level pool, instead of 5,000")
     default_device = "cuda" if torch.cuda.is_available() else "cpu"
     parser.add_argument("--device", default=default_device)
     options = parser.parse_args()

@@ -1,10 +1,10 @@
-"""What an ant's R-network pays for standing, for walking and for turning on the spot.
+"""The bonus of an ant's R-network for standing, walking and turning on the spot.
 
 python examples/ant_bonus.py RUN
 
-Ants that stand are carried over the floor, or turned, without moving a leg: what is paid is
-paid for the place and the direction alone. RUN is the folder of an ant's run of ppo+ec or
-ppo+eco; the bonus is the one of ant/no-reward, whatever the run's own was.
+Standing ants are carried over the floor, or turned, without moving a leg: the bonus depends on
+position and direction alone. RUN is the folder of an ant's run of ppo+ec or ppo+eco; the bonus
+is that of ant/no-reward for every run.
 """
 
 import math
@@ -19,11 +19,11 @@ import episodic_curiosity as ec
 from episodic_curiosity.runs.record import read_config
 
 NUM_ANTS, NUM_STEPS, SETTLING = 4, 150, 100
-PLACE, TURN = slice(0, 2), slice(3, 7)  # of a snapshot's numbers: x and y, a quaternion
+PLACE, TURN = slice(0, 2), slice(3, 7)  # indices into a snapshot: x and y, a quaternion
 
 
 class Motion(NamedTuple):
-    """What happens to an ant at every step."""
+    """Displacement of an ant per step."""
 
     speed: float = 0.0  # units
     turn: float = 0.0  # radians
@@ -39,25 +39,25 @@ MOTIONS = {
 
 
 def moved(snapshot: Tensor, motion: Motion, time: int) -> Tensor:
-    """(N, 120) snapshots of ants, so many steps of the motion later."""
+    """Returns (N, 120) snapshots of the ants after `time` steps of the motion."""
     numbers = snapshot.view(torch.float32).clone()
     numbers[:, PLACE] += torch.tensor([motion.speed * time, 0.0])
     half = motion.turn * time / 2
     w, x, y, z = numbers[:, TURN].unbind(dim=1)
-    cos, sin = math.cos(half), math.sin(half)  # about the vertical, before its own turn
+    cos, sin = math.cos(half), math.sin(half)  # about the vertical, applied first
     turned = (cos * w - sin * z, cos * x - sin * y, cos * y + sin * x, cos * z + sin * w)
     numbers[:, TURN] = torch.stack(turned, dim=1)
     return numbers.view(torch.uint8)
 
 
 def load(folder: Path) -> ec.RNetwork:
-    """The R-network of an ant's run; raises a sentence where there is none that sees."""
+    """Loads the R-network of an ant's run; raises ValueError unless it takes views."""
     task = read_config(folder)["task"]
     if not task.startswith("ant/"):
-        raise ValueError(f"{folder} holds a run of {task}, wanted one of an ant")
+        raise ValueError(f"{folder} holds a run of {task}, wanted one of ant/...")
     r_network = ec.RNetwork.load(folder)
     if len(r_network.config.view_shape) != 3:
-        raise ValueError(f"the R-network in {folder} judges bodies, wanted one of views")
+        raise ValueError(f"the R-network in {folder} takes vectors, wanted one for views")
     return r_network
 
 

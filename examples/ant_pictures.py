@@ -1,4 +1,4 @@
-"""Draws the picture of the documentation: ants from behind, and what their head cameras see.
+"""Draws a picture for the documentation: ants from behind, and their head cameras.
 
 python examples/ant_pictures.py docs/images/ant.png
 """
@@ -16,7 +16,7 @@ NUM_ANTS = 3
 
 
 def column(world: AntWorld, env: int, view: torch.Tensor) -> Image.Image:
-    """An ant from behind; below, what its head sees by OpenGL and what curiosity is given."""
+    """An ant from behind; below, its head camera by OpenGL and the view for curiosity."""
     pictures = {
         "from behind": (world.picture(env, size=(2 * HEIGHT, 2 * WIDTH + GAP)), 0, 0),
         "its head, by OpenGL": (
@@ -41,7 +41,7 @@ def main() -> None:
     generator = torch.Generator().manual_seed(0)
     columns = []
     for env in range(NUM_ANTS):
-        for _ in range(14):  # of random play: no pose is like the others
+        for _ in range(14):  # random play, so that poses differ
             step = world.step(2 * torch.rand(NUM_ANTS, 8, generator=generator) - 1)
         columns.append(column(world, env, step.view[env]))
     world.close()

@@ -1,4 +1,4 @@
-"""The page of the demo: curious agents beside plain ones, in mazes that pay nothing."""
+"""The demo's page, which compares curious with plain agents in mazes without reward."""
 
 import os
 from collections.abc import Sequence
@@ -16,28 +16,28 @@ PLAIN, CURIOUS = 1, 2  # colours of the page
 NUM_LEVELS_SHOWN = 4
 SHARE = Axis("right", ".0%", shows=(0.5, 1.0))
 HOW_FITTED = {
-    "ppo+ec": "It has learnt this before the run, from random steps, which are counted here as "
-    "the agent's own.",
-    "ppo+eco": "It learns this while the agent plays, from the agent's own steps; before its "
-    "first lesson nothing is paid.",
+    "ppo+ec": "It was fitted before the run, to random steps, which count as steps of the "
+    "agent here.",
+    "ppo+eco": "It is fitted while the agent plays, to the agent's own steps; before the "
+    "first fit the bonus is zero.",
 }
 
 
 def beside_page(
     plain: Sequence[Trained], curious: Sequence[Trained], *, command: str, episodes: int
 ) -> str:
-    """The whole page, from the folders of runs that differ in the method and the seed alone."""
+    """Returns the page, from the folders of runs that differ only in method and seed."""
     everyone = [*plain, *curious]
     ratio = mean_coverage(curious) / mean_coverage(plain)
     tiles = [
         _tile(plain),
         _tile(curious),
-        page.number(f"{ratio:.2f} times", "The curious agent visits", "as many, on average"),
+        page.number(f"{ratio:.2f} times", "The curious agent covers", "as many, on average"),
     ]
     return page.page(
-        "Curiosity in a maze that pays nothing",
-        "Two agents learn to walk through mazes by what they see. One of them pays itself "
-        "whenever it sees something that is far from all it remembers.",
+        "Curiosity in a maze without reward",
+        "Two agents learn to explore mazes from pictures. One of them gets a bonus whenever "
+        "it sees something that is far from everything it remembers.",
         [
             page.row(tiles, "numbers"),
             _about(curious[0].run),
@@ -56,7 +56,7 @@ def _tile(group: Sequence[Trained]) -> str:
         note = f"mean of {len(group)} seeds: " + ", ".join(
             f"{each.coverage.mean:.1f}" for each in group
         )
-    name = f"Squares visited, {_name(group[0])}"
+    name = f"Cells covered, {_name(group[0])}"
     return page.number(f"{mean_coverage(group):.1f}", name, note, _colour(group[0]))
 
 
@@ -65,21 +65,21 @@ def _about(run: Run) -> str:
     return page.section(
         "What you are looking at",
         page.paragraph(
-            "Both agents see the maze through their own eyes, as small pictures, and both "
-            "learn with PPO, a common method of reinforcement learning: it does more often "
-            "what was paid for. The maze pays nothing, so plain PPO has nothing to learn from."
+            "Both agents see the maze in first person, as small pictures, and both learn with "
+            "PPO, a common method of reinforcement learning: it makes rewarded actions more "
+            "likely. The maze gives no reward, so plain PPO has nothing to learn from."
         ),
         page.paragraph(
             "The curious agent has an episodic memory, empty at the start of each episode, and "
-            "a second network, the R-network, which judges from two pictures whether one is "
+            "a second network, the R-network, which predicts from two pictures whether one is "
             f"only a few steps away from the other. {HOW_FITTED[run.method]} A picture that "
-            "seems far from everything in memory earns a bonus and is put into memory; a "
-            "familiar one costs a little. To be paid again, the agent has to move on."
+            "is far from everything in memory earns a bonus and is added to memory; a "
+            "familiar one costs a little. To earn more, the agent has to explore."
         ),
         page.paragraph(
-            "What is counted is coverage: the floor is divided into squares of 30 units, a "
-            "corridor being 100 wide, and an episode is worth as many different squares as it "
-            f"enters in its {run.world.episode_steps} steps. Neither agent knows where it is."
+            "The measure is coverage: the floor is divided into cells of 30 units (a corridor "
+            "is 100 wide), and the coverage of an episode is the number of different cells it "
+            f"enters in its {run.world.episode_steps} steps. Neither agent knows its position."
         ),
     )
 
@@ -87,9 +87,9 @@ def _about(run: Run) -> str:
 def _learning(everyone: Sequence[Trained], curious: Sequence[Trained]) -> list[str]:
     steps = Axis("steps", shows=(0, max(each.steps for each in everyone)))
     charts = [
-        ("Squares visited in an episode", "coverage", Axis("squares", shows=(0,)), everyone),
+        ("Cells covered in an episode", "coverage", Axis("cells", shows=(0,)), everyone),
         ("Bonus earned in an episode", "bonus", Axis("of bonus", shows=(0,)), curious),
-        ("Pairs the R-network judges right", "r_network_accuracy", SHARE, curious),
+        ("Held-out accuracy of the R-network", "r_network_accuracy", SHARE, curious),
     ]
     drawn = [
         line_chart(title, steps, axis, lines)
@@ -99,21 +99,21 @@ def _learning(everyone: Sequence[Trained], curious: Sequence[Trained]) -> list[s
     return [
         page.row(drawn, "charts"),
         page.paragraph(
-            "Each point is the mean over a stretch of training, on the training levels. The "
-            "R-network is examined on pairs of pictures that it was not taught with, half of "
-            "them near and half far: guessing gets 50 % right."
+            "Each point is the mean over an interval of training, on the training levels. The "
+            "R-network is tested on held-out pairs of pictures, half of them near and half "
+            "far: chance is 50 %."
         ),
     ]
 
 
 def _lines(group: Sequence[Trained], metric: str) -> list[Line]:
-    """A line for each run that recorded the metric: a short one may have ended no episode."""
+    """One line per run with the metric; a short run may have completed no episode."""
     curves = [(each, curve(each.folder, metric)) for each in group]
     return [Line(_name(each), _colour(each), points) for each, points in curves if points]
 
 
 def _from_above(plain: Trained, curious: Trained) -> list[str]:
-    """The same levels from the same starts; the first ones, not the prettiest."""
+    """Both agents on the first levels, from the same starts."""
     num_envs = min(plain.run.world.num_envs, plain.coverage.num_values)
     plain_walks, curious_walks = (
         walk(each.folder, num_envs)[:NUM_LEVELS_SHOWN] for each in (plain, curious)
@@ -136,19 +136,19 @@ def _from_above(plain: Trained, curious: Trained) -> list[str]:
         page.section(
             "From above",
             page.paragraph(
-                f"The first {len(cards)} of the levels that neither agent has trained on. Both "
-                "begin at the black arrow; their way turns from blue to yellow with time. "
-                "Rooms are grey, corridors orange, walls dark green. The red dot is a goal "
-                "that pays nothing here; whoever touches it is put somewhere else in the same "
-                "maze, so that a way can leap."
+                f"The first {len(cards)} test levels, which neither agent has trained on. Both "
+                "start at the black arrow; the path's colour goes from blue to yellow. "
+                "Rooms are grey, corridors orange, walls dark green. The red dot is the goal, "
+                "which pays nothing here. An agent that touches it is moved to another place "
+                "in the same maze, so a path can jump."
             ),
             page.row(cards, "cards"),
         ),
         page.section(
-            "Where memory was filled",
+            "Remembered positions",
             page.paragraph(
-                "A white ring marks each place on the curious agent's way at which its memory "
-                "took a picture in."
+                "A white ring marks each position on the curious agent's path at which a "
+                "picture was added to its memory."
             ),
             page.card("The curious agent's memory", page.row(memories, "pictures")),
         ),
@@ -156,7 +156,7 @@ def _from_above(plain: Trained, curious: Trained) -> list[str]:
 
 
 def _way(who: Trained, one: Walk) -> str:
-    caption = f"{_name(who)}: {one.coverage} squares"
+    caption = f"{_name(who)}: {one.coverage} cells"
     return page.picture(one.picture(trajectory=one.places), caption, _colour(who))
 
 
@@ -169,13 +169,13 @@ def _measured(everyone: Sequence[Trained]) -> str:
         coverage = (f"{short.mean:.1f}", interval, deviation, str(short.num_values))
         cost = (f"{each.steps:,}", f"{each.minutes:.1f}")
         rows.append((_name(each), str(each.run.seed), *coverage, *cost))
-    head = ("agent", "seed", "squares", "95 % interval", "deviation", "episodes", "steps")
+    head = ("agent", "seed", "cells", "95 % interval", "deviation", "episodes", "steps")
     return page.section(
         "Measured",
         page.paragraph(
-            "Squares visited in an episode, on levels that were never trained on. The interval "
-            "is about the episodes of one trained agent; another seed trains another agent. "
-            f"The minutes of training are those of a machine with {os.cpu_count()} cores."
+            "Cells covered in an episode, on unseen levels. The interval is over the episodes "
+            "of one trained agent; another seed trains another agent. Training times are for "
+            f"a machine with {os.cpu_count()} cores."
         ),
         page.table((*head, "minutes"), rows),
     )
@@ -188,10 +188,10 @@ def _commands(everyone: Sequence[Trained], command: str, episodes: int) -> str:
         for each in everyone
     )
     return page.section(
-        "The commands behind every number",
-        page.paragraph("This page and all that it needs:"),
+        "Commands",
+        page.paragraph("This page and its runs:"),
         page.commands(command),
-        page.paragraph("The same agents one by one, trained and measured:"),
+        page.paragraph("Training and evaluation of each agent:"),
         *map(page.commands, each_alone),
     )
 

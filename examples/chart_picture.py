@@ -1,9 +1,9 @@
-"""Takes a picture of one chart of a report, for the documentation.
+"""Saves a picture of one chart of a report, for the documentation.
 
     curiosity report results --out report.html
     python examples/chart_picture.py report.html "no-reward while training" PICTURE.png
 
-The words are ones that the chart's caption has, whole. Needs playwright and Chromium.
+The chart is the one whose caption has all of the words. Needs playwright and Chromium.
 """
 
 import shutil
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-WIDTH = 560  # of the page, in pixels; the picture has twice as many
+WIDTH = 560  # of the page in pixels; the picture is twice as wide
 
 
 def main() -> None:
@@ -21,11 +21,11 @@ def main() -> None:
     page, caption, picture = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if not page.is_file():
-        sys.exit(f"there is no page {page}")
+        sys.exit(f"{page} does not exist")
     if Path(picture).suffix != ".png":
-        sys.exit(f"the picture must be a .png, got {picture}")
+        sys.exit(f"PICTURE must end in .png, got {picture}")
     if chromium is None:
-        sys.exit("Chromium is missing: apt install chromium")
+        sys.exit("chromium not found: apt install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium)
         tab = browser.new_page(viewport={"width": WIDTH, "height": 800}, device_scale_factor=2)
@@ -39,7 +39,7 @@ def main() -> None:
         ]
         if len(found) != 1:
             sys.exit(
-                f"{len(found)} charts have {caption!r} in their caption; there are "
+                f"wanted one chart with {caption!r}, got {len(found)}; captions: "
                 + "; ".join(" ".join(text.split()) for text in captions)
             )
         charts.nth(found[0]).screenshot(path=picture)

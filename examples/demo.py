@@ -1,9 +1,9 @@
-"""A curious agent beside plain PPO in a small maze without any reward, on two CPU cores.
+"""Compares a curious agent with plain PPO in a small maze without reward, on a CPU.
 
     python examples/demo.py --steps 250_000 --seed 0 --method ppo+ec --out runs/demo
 
-Trains both, plays both on levels that neither has seen, prints how much of the floor each
-visits and writes OUT/demo.html. A second call goes on where the first stopped.
+Trains both, evaluates both on unseen levels, prints their coverage and writes OUT/demo.html.
+A second call resumes an interrupted first one.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from examples.beside import beside_page
 from examples.trained import Trained, mean_coverage
 
 STEPS = 250_000
-ENTROPY = 0.01  # its coefficient, for both agents: with the paper's, so short runs settle early
+ENTROPY = 0.01  # coefficient for both agents; with the paper's, such short runs settle early
 
 
 def small_run(method: str, steps: int, seed: int) -> Run:
@@ -47,25 +47,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ValueError as error:
         sys.exit(f"demo: {error}")
     except KeyboardInterrupt:
-        sys.exit("demo: stopped; the same command goes on from here")
+        sys.exit("demo: stopped; run the same command to resume")
     print(f"\n{coverage_table(plain, curious)}")
     command = " \\\n  ".join(["python examples/demo.py", *in_full(options)])
     content = beside_page(plain, curious, command=command, episodes=options.episodes)
     path = options.out / "demo.html"
     write_atomically({path: content.encode()})
-    print(f"\nLearning curves, ways from above and where memory was filled: {path}")
+    print(f"\nLearning curves, paths from above and memory: {path}")
 
 
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     reader = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    reader.add_argument("--steps", type=int, default=STEPS, help="of each agent")
-    reader.add_argument("--seed", type=int, default=0, help="of the first pair of agents")
-    reader.add_argument("--seeds", type=int, default=1, help="pairs of agents to train")
+    reader.add_argument("--steps", type=int, default=STEPS, help="steps of each agent")
+    reader.add_argument("--seed", type=int, default=0, help="seed of the first pair of agents")
+    reader.add_argument("--seeds", type=int, default=1, help="number of pairs to train")
     reader.add_argument("--method", choices=("ppo+ec", "ppo+eco"), default="ppo+ec")
-    reader.add_argument("--episodes", type=int, default=100, help="to measure each agent with")
-    reader.add_argument("--out", type=Path, default=Path("runs/demo"), help="a folder")
+    reader.add_argument("--episodes", type=int, default=100, help="test episodes of each agent")
+    reader.add_argument("--out", type=Path, default=Path("runs/demo"), help="output folder")
     options = reader.parse_args(arguments)
     for name in ("seeds", "episodes"):
         if getattr(options, name) < 1:
@@ -74,12 +74,12 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def in_full(options: argparse.Namespace) -> list[str]:
-    """The options as words, those that were left out included."""
+    """All options as words, including defaults."""
     return [f"--{name} {shlex.quote(str(value))}" for name, value in vars(options).items()]
 
 
 def learn(method: str, seed: int, options: argparse.Namespace) -> Trained:
-    """Trains an agent, or goes on with it, and measures it on levels it has not seen."""
+    """Trains or resumes an agent and evaluates it on unseen levels."""
     run = small_run(method, options.steps, seed)
     folder = options.out / f"{method.replace('+', '_')}__s{seed}"
     print(f"{method}, seed {seed}: {options.steps:,} steps, in {folder}")
@@ -88,7 +88,7 @@ def learn(method: str, seed: int, options: argparse.Namespace) -> Trained:
 
 
 def coverage_table(plain: Sequence[Trained], curious: Sequence[Trained]) -> str:
-    """The two coverages side by side, a line for each seed."""
+    """Table of both coverages, one line per seed."""
     num_episodes = plain[0].coverage.num_values
     lines = [
         f"Coverage on unseen levels: mean of {num_episodes} episodes [95 % interval]",

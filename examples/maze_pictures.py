@@ -1,4 +1,4 @@
-"""Draws the contact sheet of the documentation: every maze task from above and first person.
+"""Draws a picture for the documentation: every maze task from above and in first person.
 
 python examples/maze_pictures.py docs/images/mazes.png
 """
@@ -15,19 +15,19 @@ from episodic_curiosity.worlds.maze.world import MazeWorld
 
 HEIGHT, WIDTH, GAP = 120, 160, 4
 NUM_FRAMES = 4
-NUM_ENVS = 256  # of which the most varied pictures are shown
+NUM_ENVS = 256  # the most varied frames are shown
 WALKS_ON = torch.tensor([0, 0, 0, 6, 7])  # forward, or forward and turning
 
 
 def row_of(task: str, seed: int) -> Image.Image:
-    """One level from above with the way of its walker, then first-person frames."""
+    """One level from above with a random path, then first-person frames."""
     options = {"num_envs": NUM_ENVS, "seed": seed, "num_levels": 50}
-    walker = MazeWorld(task, observation_size=(1, 1), **options)  # who need not see much
+    walker = MazeWorld(task, observation_size=(1, 1), **options)  # its frames are not used
     walker.reset()
     generator = torch.Generator().manual_seed(4)
     way = []
     for time in range(300):
-        if time % 6 == 0:  # keeps to an action for a while, as a person does
+        if time % 6 == 0:  # repeats each action for 6 steps
             chosen = torch.randint(len(WALKS_ON), (NUM_ENVS,), generator=generator)
         step = walker.step(WALKS_ON[chosen])
         way.append(step.position[0, :2].numpy())
@@ -51,7 +51,7 @@ def row_of(task: str, seed: int) -> Image.Image:
 
 
 def look_at_things(world: MazeWorld, generator: torch.Generator) -> list[np.ndarray]:
-    """The most varied of the views from a few steps before something worth seeing."""
+    """The most varied frames from positions a short distance before an object."""
     scene = world.scene()
     distance = 120 + 200 * torch.rand(NUM_ENVS, generator=generator)
     yaw = 360 * torch.rand(NUM_ENVS, generator=generator)
@@ -65,7 +65,7 @@ def look_at_things(world: MazeWorld, generator: torch.Generator) -> list[np.ndar
 
 
 def most_varied(observation: torch.Tensor, how_many: int) -> list[np.ndarray]:
-    """Frames with many colours, none of which covers most of the picture."""
+    """The frames whose colours have the highest entropy."""
     frames = observation.permute(0, 2, 3, 1).numpy()
     scores = []
     for frame in frames:

@@ -1,7 +1,7 @@
-"""Curiosity on a world one can reason about: a ring of coloured cells.
+"""Curiosity in a minimal world: a ring of coloured cells.
 
-A walker goes round the ring and sees the colours of the cells around it. An R-network is fitted
-to a random walk; then a new walker is paid for every step of an episode.
+A walker sees the colours of the cells around it. An R-network is fitted to random walks; then
+the bonus of a new walker is computed for every step of an episode.
 """
 
 import torch
@@ -17,7 +17,7 @@ class Ring:
 
     def __init__(self, num_cells: int = 300, *, num_envs: int, seed: int = 0) -> None:
         self.generator = torch.Generator().manual_seed(seed)
-        colours = torch.Generator().manual_seed(7)  # the same ring for everybody
+        colours = torch.Generator().manual_seed(7)  # the same ring for every seed
         self.colours = torch.randint(
             0, 256, (num_cells, 3), generator=colours, dtype=torch.uint8
         )
@@ -25,7 +25,7 @@ class Ring:
         self.direction = torch.ones(num_envs, dtype=torch.int64)
 
     def walk(self) -> None:
-        """One cell onwards; the direction is kept 99% of the time."""
+        """Moves by one cell; the direction is kept 99% of the time."""
         turns = torch.rand(len(self.place), generator=self.generator) < 0.01
         self.direction = torch.where(turns, -self.direction, self.direction)
         self.place = (self.place + self.direction) % len(self.colours)
@@ -40,7 +40,7 @@ class Ring:
 
 
 def random_walk(num_steps: int, *, num_envs: int, seed: int) -> ec.Frames:
-    """What N walkers see in one long episode each."""
+    """The views of N walkers, in one long episode each."""
     ring = Ring(num_envs=num_envs, seed=seed)
     views = []
     for _ in range(num_steps):
@@ -62,17 +62,17 @@ def main() -> None:
         ec.FitConfig(iterations=3_000),
         held_out=random_walk(1_000, num_envs=16, seed=1),
     )
-    print(f"  it tells near from far in {report.held_out_accuracy:.1%} of held-out pairs\n")
+    print(f"  held-out accuracy {report.held_out_accuracy:.1%}\n")
 
     print("One episode of a new walker (alpha 1, beta 0.5, F = max):")
     curiosity = ec.EpisodicCuriosity(r_network, num_envs=1, alpha=1.0, aggregate="max")
     ring = Ring(num_envs=1)
     first, remembered = True, 0
     for what, path in (
-        ("walks on through 100 cells, all new", range(1, 101)),
+        ("walks through 100 cells, all new", range(1, 101)),
         ("walks back through them, all known", range(100, 0, -1)),
-        ("walks on through 80 cells, all new", range(0, -80, -1)),
-        ("leaps to the far side of the ring", [150]),
+        ("walks through 80 cells, all new", range(0, -80, -1)),
+        ("jumps to the far side of the ring", [150]),
         ("stands still there for 20 steps", [150] * 20),
     ):
         bonuses = []
@@ -84,9 +84,9 @@ def main() -> None:
         remembered += newly
         mean = sum(bonuses) / len(bonuses)
         print(f"  {what:36} mean bonus {mean:+.2f}, remembers {newly:2} of {len(bonuses)}")
-    print("\nWhat memory can reach within 5 steps costs, and nothing of it is remembered. On")
-    print("foot the next cell comes soon after one just remembered, so new ground costs less")
-    print("than old and now and then pays; a leap out of reach pays at once.")
+    print("\nCells within 5 steps of memory have a negative bonus and are not remembered. A")
+    print("walker's next cell is close to one just remembered, so new cells cost less than")
+    print("known ones and sometimes pay; a jump to a distant cell pays immediately.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A run's folder together with how good its agent turned out to be."""
+"""A run's folder with the evaluation of its agent."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from episodic_curiosity.support.statistics import Summary
 
 
 class Trained(NamedTuple):
-    """One run and what came of it."""
+    """One run and its evaluation."""
 
     run: Run
     folder: Path
@@ -21,20 +21,20 @@ class Trained(NamedTuple):
 
     @property
     def coverage(self) -> Summary:
-        """Grid-Oracle cells in an episode."""
+        """Grid-Oracle cells per episode."""
         return self.evaluation.summary()["coverage"]
 
     @property
     def steps(self) -> int:
-        """All that were played, those for the R-network included."""
+        """All environment steps, including those for the R-network."""
         return int(read_metrics(self.folder)[-1]["steps"])
 
     @property
     def minutes(self) -> float:
-        """Of training, all sittings together."""
+        """Total training time, over all resumes."""
         return read_timing(self.folder)[-1]["seconds"] / 60
 
 
 def mean_coverage(group: Sequence[Trained]) -> float:
-    """Of runs with different seeds, each as heavy as the others."""
+    """Mean of the seeds' mean coverage."""
     return float(np.mean([each.coverage.mean for each in group]))

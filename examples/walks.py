@@ -1,6 +1,6 @@
-"""Where an agent went in mazes it has not seen, and where its memory took something in.
+"""Paths of an agent in unseen mazes, and the positions that it remembered.
 
-Shapes: N environments, T steps, P places of a walk, M places that were remembered.
+Shapes: N environments, T steps, P positions of a walk, M remembered positions.
 """
 
 from dataclasses import dataclass, replace
@@ -27,17 +27,17 @@ PIXELS_PER_CELL = 28
 
 @dataclass(frozen=True)
 class Walk:
-    """One whole episode, with the level from above at its start."""
+    """One complete episode."""
 
     world: MazeWorld
     env: int
     seed: int
     coverage: int  # Grid-Oracle cells
     places: NDArray[Any]  # (P, 2)
-    remembered: NDArray[Any]  # (M, 2), in the order of time; none without a memory
+    remembered: NDArray[Any]  # (M, 2), in order of time; M = 0 without a memory
 
     def picture(self, **marks: Any) -> Picture:
-        """The level and the agent at its start, (H, W, 3); marks as in draw_overhead."""
+        """Draws the level from above at the start, (H, W, 3); marks as in draw_overhead."""
         self.world.reset(self.seed)
         return self.world.overhead(self.env, pixels_per_cell=PIXELS_PER_CELL, **marks)
 
@@ -45,8 +45,8 @@ class Walk:
 def walk(folder: Path, num_envs: int, *, seed: int = 0) -> list[Walk]:
     """The first N test episodes of a run's agent, on the levels and from the starts of `seed`.
 
-    These are the first N that `evaluate_run` counts with the same seed and as many
-    environments. An episodic memory, where the run has one, is filled on the way.
+    These are the first N episodes of `evaluate_run` with the same seed and number of
+    environments. The run's episodic memory, if it has one, is filled during them.
     """
     run = read_run(folder)
     device = find_device(run.device)
@@ -59,7 +59,7 @@ def walk(folder: Path, num_envs: int, *, seed: int = 0) -> list[Walk]:
         **run.world.options("test"),
     )
     if not isinstance(world, MazeWorld):
-        raise ValueError(f"only mazes can be drawn from above, {run.task} is none")
+        raise ValueError(f"only mazes can be drawn from above, got {run.task}")
     bonus = load_bonus(run, world, folder)
     watched = _Watched(world, bonus if isinstance(bonus, EpisodicBonus) else None)
     evaluation = evaluate(
@@ -78,10 +78,10 @@ def walk(folder: Path, num_envs: int, *, seed: int = 0) -> list[Walk]:
 
 
 class _Watched:
-    """A world whose every step is shown to a bonus; notes when its memory took that in."""
+    """Passes every step of a world to a bonus and records when its memory stored it."""
 
     def __init__(self, world: World, bonus: EpisodicBonus | None) -> None:
-        self.spec = replace(world.spec, can_capture=False)  # every step has to be looked at
+        self.spec = replace(world.spec, can_capture=False)  # every step is recorded
         self._world, self._bonus = world, bonus
         self._stored: list[Tensor] = []  # T + 1 of (N,)
 
@@ -95,7 +95,7 @@ class _Watched:
         self._world.close()
 
     def remembered(self, env: int) -> NDArray[np.bool_]:
-        """Whether each step of one environment was remembered, (T + 1,)."""
+        """True for each step of one environment that was remembered, (T + 1,)."""
         return torch.stack(self._stored)[:, env].cpu().numpy()
 
     def _note(self, step: Step, *, opens: bool = False) -> Step:
@@ -103,7 +103,7 @@ class _Watched:
         if self._bonus is not None:
             before = self._bonus.memory.added.clone()
             self._bonus.bonus(step)
-            # The first observation of a later episode lies elsewhere than this one's last.
+            # The first observation of a later episode is not part of this one.
             stored = (self._bonus.memory.added > before) & (opens or ~step.first)
         self._stored.append(stored)
         return step

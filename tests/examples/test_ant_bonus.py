@@ -63,8 +63,8 @@ def test_what_is_no_run_of_an_ant_is_answered_in_a_sentence(tmp_path, monkeypatc
     make_run(tmp_path / "maze", "maze/sparse", (3, 36, 36))
     make_run(tmp_path / "bodies", "ant/no-reward", (27,))
     wanted = {
-        "maze": "holds a run of maze/sparse, wanted one of an ant",
-        "bodies": "judges bodies, wanted one of views",
+        "maze": "holds a run of maze/sparse, wanted one of ant/...",
+        "bodies": "takes vectors, wanted one for views",
         "nothing": "cannot be read",
     }
     for folder, message in wanted.items():

@@ -86,7 +86,7 @@ def test_its_curves_are_the_recorded_ones(shown):
         recorded = [line for line in read_metrics(folder / name) if "coverage" in line]
         assert recorded
         for line in recorded:
-            assert f": {line['coverage']:,.4g} squares at {line['steps']:,} steps<" in content
+            assert f": {line['coverage']:,.4g} cells at {line['steps']:,} steps<" in content
     assert curve(folder / "ppo_eco__s5", "r_network_accuracy")
     assert content.count("<polyline") == 4 + 2 + 2  # coverage, bonus, accuracy
 
@@ -99,7 +99,7 @@ def test_it_shows_the_first_of_the_measured_episodes(shown):
         counted = json.loads((run / "evaluation.json").read_text())["episodes"]["coverage"]
         walks = walk(run, NUM_ENVS)
         assert [one.coverage for one in walks] == counted[:NUM_ENVS]
-        captions = re.findall(rf"{re.escape(spelt)}: (\d+) squares</figc", content)
+        captions = re.findall(rf"{re.escape(spelt)}: (\d+) cells</figc", content)
         assert [int(caption) for caption in captions] == counted[:NUM_ENVS]
 
 
