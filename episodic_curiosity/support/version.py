@@ -1,3 +1,3 @@
-"""The release."""
+"""The package's version."""
 
 __version__ = "0.2.0.dev0"

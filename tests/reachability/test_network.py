@@ -145,10 +145,10 @@ def test_a_frozen_embedding_trains_the_comparator_only():
         ({"embedder": "vgg"}, "embedder must be one of resnet18, small, mlp, got 'vgg'"),
         ({"comparator": "cosine"}, "comparator must be one of mlp, dot, got 'cosine'"),
         ({"branches": "half"}, "branches must be one of shared, unshared, got 'half'"),
-        ({"view_shape": (84, 84)}, r"wants a view_shape \(channels, height, width\), got \(84"),
+        ({"view_shape": (84, 84)}, r"needs a view_shape \(channels, height, width\), got \(84"),
         (
             {"embedder": "mlp"},
-            r"mlp embedder wants a view_shape \(features,\), got \(3, 84, 84\)",
+            r"mlp embedder needs a view_shape \(features,\), got \(3, 84, 84\)",
         ),
         ({"view_shape": (3, 4, 84)}, r"frames must be at least 8 x 8, got \(3, 4, 84\)"),
         ({"embedding_size": 0}, "embedding_size must be a whole number of at least 1, got 0"),

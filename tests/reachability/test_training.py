@@ -179,7 +179,7 @@ def test_short_episodes_are_held_out_whole():
 
 
 def test_too_little_experience_is_refused_with_a_sentence():
-    with pytest.raises(ValueError, match=r"wants at least 208 steps of every .* got 207"):
+    with pytest.raises(ValueError, match=r"needs at least 208 steps of every .* got 207"):
         ec.fit(new_network(), random_walk(207, num_envs=3, seed=0), QUICK)
     walk = random_walk(300, num_envs=3, seed=0)
     walk.first[::10] = True

@@ -81,7 +81,7 @@ def changed(path: str, value: object) -> dict:
         ("world.view_size", "84", r"world\.view_size must be a list of 2 items, got '84'"),
         ("world.maze_size", "9", r"world\.maze_size must be a whole number, got '9'"),
         ("world.level_seed", None, r"world\.level_seed must be a whole number, got None"),
-        ("r_network.source", 3, r"r_network\.source must be a text, got 3"),
+        ("r_network.source", 3, r"r_network\.source must be a string, got 3"),
         ("r_network.random_play.tasks", "a", "tasks must be a list of items, got 'a'"),
         ("task", "mars/sparse", "a task's family must be one of maze"),
         ("task", 7, "a task's family must be one of maze"),
