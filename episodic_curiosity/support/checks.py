@@ -32,7 +32,7 @@ def check_at_least(name: str, value: Any, least: int) -> None:
         number = None
     if number is None or number < least:
         given = value if isinstance(value, int | float | str | None) else _type(value)
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {given!r}")
+        raise ValueError(f"{name} must be an integer of at least {least}, got {given!r}")
 
 
 def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:

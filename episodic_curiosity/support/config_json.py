@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 Config = TypeVar("Config")
 
 NAMES = {
-    int: "a whole number",
+    int: "an integer",
     float: "a number",
     bool: "true or false",
     str: "a string",

@@ -54,7 +54,7 @@ def more_bits(bits: Tensor | int, counter: Tensor | int) -> Tensor | int:
 def seed_words(seed: int) -> tuple[int, int]:
     """Splits a seed of up to 63 bits into two counters."""
     if isinstance(seed, bool) or not 0 <= operator.index(seed) < 1 << 63:
-        raise ValueError(f"seed must be a whole number from 0 to 2**63 - 1, got {seed!r}")
+        raise ValueError(f"seed must be an integer from 0 to 2**63 - 1, got {seed!r}")
     return seed & MASK_32, seed >> 32
 
 

@@ -325,7 +325,7 @@ def test_an_agent_that_does_not_fit():
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"num_steps": 0}, "num_steps must be a whole number of at least 1, got 0"),
+        ({"num_steps": 0}, "num_steps must be an integer of at least 1, got 0"),
         ({"gamma": 1.5}, "gamma must be a number from 0 to 1, got 1.5"),
         ({"learning_rate": 0}, "learning_rate must be a finite number above 0, got 0"),
         ({"decay": "cosine"}, "decay must be one of linear, constant, got 'cosine'"),

@@ -151,10 +151,10 @@ def test_a_frozen_embedding_trains_the_comparator_only():
             r"mlp embedder needs a view_shape \(features,\), got \(3, 84, 84\)",
         ),
         ({"view_shape": (3, 4, 84)}, r"frames must be at least 8 x 8, got \(3, 4, 84\)"),
-        ({"embedding_size": 0}, "embedding_size must be a whole number of at least 1, got 0"),
-        ({"embedding_size": 2.5}, r"embedding_size must be a whole number .* got 2\.5"),
+        ({"embedding_size": 0}, "embedding_size must be an integer of at least 1, got 0"),
+        ({"embedding_size": 2.5}, r"embedding_size must be an integer .* got 2\.5"),
         ({"view_shape": 27}, "view_shape must be a tuple of sizes, got 27"),
-        ({"view_shape": (3, 84.0, 84)}, r"view_shape's sizes must be a whole number .* 84\.0"),
+        ({"view_shape": (3, 84.0, 84)}, r"view_shape's sizes must be an integer .* 84\.0"),
         ({"frozen_embedding": True}, "leaves nothing to train; use the mlp comparator"),
     ],
 )

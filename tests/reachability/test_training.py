@@ -194,8 +194,8 @@ def test_too_little_experience_is_refused_with_a_sentence():
     [
         ({"iterations": None}, "set one of iterations and epochs"),
         ({"epochs": 3}, "set one of iterations and epochs .* got 200000 and 3"),
-        ({"iterations": 0}, "iterations must be a whole number of at least 1, got 0"),
-        ({"batch_size": 1}, "batch_size must be a whole number of at least 2, got 1"),
+        ({"iterations": 0}, "iterations must be an integer of at least 1, got 0"),
+        ({"batch_size": 1}, "batch_size must be an integer of at least 2, got 1"),
         ({"learning_rate": 0.0}, r"learning_rate must be a finite number above 0, got 0\.0"),
         ({"held_out_share": 1.0}, r"held_out_share must be in \(0, 1\), got 1.0"),
     ],
