@@ -1,7 +1,6 @@
-"""How much better an action turned out than the agent had expected.
+"""Generalised advantage estimation (Schulman et al. 2016).
 
-Generalised advantage estimation (Schulman et al. 2016). Shapes: T steps, N environments,
-H value heads.
+Shapes: T steps, N environments, H value heads.
 """
 
 import torch
@@ -19,11 +18,11 @@ def advantages(
     lam: float,
     timeouts_are_ends: bool = False,
 ) -> Tensor:
-    """(T, N, H), for the (T, N, H) reward that each head foretells; gamma may be one per head.
+    """(T, N, H) advantages for the (T, N, H) reward of each head; gamma may be one per head.
 
-    What follows an action is worth nothing where the task ended, `final_value` where the clock
-    ran out, and the next value elsewhere. With `timeouts_are_ends` the clock is part of the
-    task: nothing follows it either.
+    The value after an action is 0 where the episode terminated, `final_value` where it was
+    truncated, and the next value elsewhere. With `timeouts_are_ends` it is 0 after truncation,
+    too.
     """
     is_last = rollout.first[1:, :, None]  # (T, N, 1)
     if timeouts_are_ends:
@@ -31,7 +30,7 @@ def advantages(
     else:
         follows = torch.where(is_last, rollout.final_value, rollout.value[1:])
         follows = follows.masked_fill(rollout.terminated[:, :, None], 0.0)
-    # The surprise at each step, to which the discounted later ones of the episode are added.
+    # TD errors, to which the discounted later ones of the episode are added.
     advantage = reward + gamma * follows - rollout.value[:-1]
     decay = gamma * lam * ~is_last
     for t in reversed(range(rollout.num_steps - 1)):

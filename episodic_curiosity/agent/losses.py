@@ -1,7 +1,7 @@
-"""PPO's two losses, sample by sample.
+"""PPO's two losses, per sample.
 
-Schulman et al. 2017, equation 7, and OpenAI's baselines for the clipped value. Shapes:
-B samples, H value heads.
+Schulman et al. 2017, equation 7; value clipping as in OpenAI's baselines. Shapes: B samples,
+H value heads.
 """
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def clipped_gain(log_ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Tensor:
-    """What the new policy gains, (B,); going further than the clip range gains no more."""
+    """PPO's clipped objective, (B,)."""
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1.0 - clip_range, 1.0 + clip_range)
     return torch.minimum(ratio * advantage, clipped * advantage)
@@ -18,10 +18,10 @@ def clipped_gain(log_ratio: Tensor, advantage: Tensor, clip_range: Tensor) -> Te
 def value_error(
     value: Tensor, old_value: Tensor, target: Tensor, clip_range: Tensor | None
 ) -> Tensor:
-    """Half the squared error, (B, H).
+    """Half the squared error of the value, (B, H).
 
-    With a range it is no less than that of a value held within the range of the old one, so
-    that going further gains nothing.
+    With a clip range it is the maximum of this and the error of the value clipped to that range
+    around the old value.
     """
     error = (value - target).square()
     if clip_range is not None:

@@ -1,4 +1,4 @@
-"""A rollout as samples, learnt from in minibatches.
+"""A rollout as samples, split into minibatches.
 
 Shapes: T steps, N environments, B samples in a minibatch, H value heads.
 """
@@ -17,17 +17,17 @@ class Minibatch(NamedTuple):
     """B samples of a rollout, from any step and environment."""
 
     observation: Tensor  # (B, ...)
-    next_observation: Tensor | None  # (B, ...), gathered for an auxiliary only
+    next_observation: Tensor | None  # (B, ...), only for an auxiliary
     action: Tensor  # (B,) int64, or (B, A) float32
     connected: Tensor  # (B,) bool, next_observation is of the same episode
-    log_prob: Tensor  # (B,) of the action when it was taken
-    advantage: Tensor  # (B,) of all heads together
-    target: Tensor  # (B, H) what the values should have been
-    value: Tensor  # (B, H) what they were
+    log_prob: Tensor  # (B,) under the policy that acted
+    advantage: Tensor  # (B,) summed over heads
+    target: Tensor  # (B, H) targets of the values
+    value: Tensor  # (B, H) old values
 
     def select(self, index: Tensor) -> "Minibatch":
-        """The samples of these numbers."""
-        # Several times faster than x[index] on a CPU: rows are copied whole.
+        """Returns the samples at these indices."""
+        # index_select is several times faster than x[index] on a CPU.
         following = self.next_observation
         return Minibatch(
             observation=self.observation.index_select(0, index),
@@ -42,10 +42,10 @@ class Minibatch(NamedTuple):
 
 
 class Minibatches:
-    """Goes through the samples of a rollout; on a GPU every minibatch replays a CUDA graph.
+    """Learns from the samples of a rollout; on a GPU every minibatch replays a CUDA graph.
 
-    The graph holds on to the rollout's tensors, which a collector fills again and again, and to
-    the rest of the samples, which `refill` puts in the same places.
+    The graph refers to the rollout's tensors, which the collector overwrites, and to the other
+    tensors of the samples, which `refill` overwrites.
     """
 
     def __init__(
@@ -55,31 +55,31 @@ class Minibatches:
         improve: Callable[[Minibatch], dict[str, Tensor]],
         num_samples: int,
     ) -> None:
-        """`improve` learns from `num_samples` at a time and gives back 0-dim tensors."""
+        """`improve` learns from `num_samples` samples at a time and returns 0-dim metrics."""
         device = samples.advantage.device
         self.rollout, self.samples = rollout, samples
-        self.names: list[str] = []  # of what `improve` gives back
+        self.names: list[str] = []  # of the metrics that `improve` returns
         self._improve = improve
         self._index = torch.zeros(num_samples, dtype=torch.int64, device=device)
         self._metrics = torch.zeros(0, device=device)
         self._learn = Captured(self._learn_once, graph_device(device))
 
     def refill(self, samples: Minibatch) -> None:
-        """Goes on with the samples of the rollout's new content."""
+        """Overwrites the samples in place with those of the rollout's new content."""
         for held, new in zip(self.samples, samples, strict=True):
             if held is None or new is None or held.data_ptr() == new.data_ptr():
                 continue
             held.copy_(new)
 
     def learn(self, index: Tensor) -> Tensor:
-        """Learns from the samples of these numbers; what `improve` gave back, as one tensor."""
+        """Learns from the samples at these indices; returns the metrics as one tensor."""
         self._index.copy_(index)
         self._learn()
         return self._metrics.clone()
 
     def _learn_once(self) -> None:
         metrics = self._improve(self.samples.select(self._index))
-        if not self.names:  # the first call; a graph has to find the tensor there
+        if not self.names:  # the first call; a graph needs an existing tensor
             self.names = list(metrics)
             self._metrics = torch.zeros(len(metrics), device=self._index.device)
         self._metrics.copy_(torch.stack(list(metrics.values())))

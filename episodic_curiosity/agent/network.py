@@ -1,6 +1,6 @@
-"""The agent's network: what to do, and what it will be worth.
+"""The agent's network: policy and value heads.
 
-Shapes: B observations, N of them at once while acting, A actions (discrete) or the length of an
+Shapes: B observations, N of them per step while acting, A actions (discrete) or entries of an
 action (continuous), H value heads.
 """
 
@@ -32,17 +32,17 @@ from episodic_curiosity.support.randomness import random_unit
 
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 
-NATURE_SIDE = 36  # the smallest frame that the three convolutions leave something of
+NATURE_SIDE = 36  # the smallest frame that the three convolutions accept
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig:
-    """What the agent sees and does."""
+    """The agent's inputs and outputs."""
 
     observation_shape: tuple[int, ...]  # (C, H, W) of a frame or (F,) of a vector
-    num_actions: int  # discrete ones, or the length of a continuous action
+    num_actions: int  # number of discrete actions, or length of a continuous one
     continuous: bool = False
-    num_values: int = 1  # value heads; 2: one for the task's reward, one for the bonus
+    num_values: int = 1  # value heads; 2: one for the reward, one for the bonus
 
     def __post_init__(self) -> None:
         check_at_least("num_actions", self.num_actions, 1)
@@ -67,7 +67,7 @@ class Output(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What was done at N observations, and what a rollout keeps of why."""
+    """Actions at N observations, with their log-probabilities and values."""
 
     action: Tensor  # (N,) int64, or (N, A) float32
     log_prob: Tensor  # (N,) of that action
@@ -77,8 +77,7 @@ class Decision(NamedTuple):
 class Agent(nn.Module):
     """The Nature CNN for frames, two layers of 64 for vectors; policy and value heads.
 
-    Where that is faster, the CNN computes in bfloat16; weights, heads and whatever follows are
-    float32.
+    The CNN computes in bfloat16 where that is faster; weights and heads are float32.
     """
 
     entries: Tensor  # (A,) int64, 0 to A - 1
@@ -127,8 +126,8 @@ class Agent(nn.Module):
     def decide(self, observation: Tensor, draw: Tensor) -> Decision:
         """Samples an action for each of N observations from (N,) random bits, as int64.
 
-        The same bits give the same action. A continuous action is as the policy drew it, and so
-        is its log-probability: clipping it to what the world takes is left to the caller.
+        The same bits give the same action. Continuous actions and their log-probabilities are
+        not clipped: the caller clips actions to the world's range.
         """
         policy, value = self(observation)
         action: Tensor
@@ -143,10 +142,10 @@ class Agent(nn.Module):
     def act(
         self, observation: Tensor | NDArray[Any], *, deterministic: bool = False
     ) -> Tensor | NDArray[Any]:
-        """Actions for (B, *observation_shape) observations, or for one without B.
+        """Returns actions for (B, *observation_shape) observations, or for one without B.
 
-        An array in, an array out: int64 actions, or float32 where actions are continuous, as
-        the policy draws them: clip them to [-1, 1] and scale them to what the world takes.
+        An array gives an array. Actions are int64, or float32 if continuous. Continuous actions
+        are not clipped: clip them to [-1, 1] and scale them to the world's range.
         """
         is_array = isinstance(observation, np.ndarray)
         batch = torch.as_tensor(observation, device=self.device)
@@ -174,41 +173,41 @@ class Agent(nn.Module):
 
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Self:
-        """Reads what `save` wrote; anything else is refused with `saving.LoadError`."""
+        """Reads what `save` wrote; raises `saving.LoadError` for anything else."""
         return saving.load(Path(folder), "agent", cls, device)
 
 
 def load(folder: str | Path, device: torch.device | str = "cpu") -> Agent:
-    """The trained agent of a run's folder."""
+    """Loads the trained agent from a run's folder."""
     return Agent.load(folder, device)
 
 
 @cache
 def _compiled_choice(_: int) -> Callable[..., Tensor]:
-    """One kernel, for each number of actions, in place of the many small ones of a hash."""
+    """One function per number of actions: one kernel instead of the hash's many small ones."""
     return compile_varying(_choose)
 
 
 def _choose(logits: Tensor, draw: Tensor, entries: Tensor) -> Tensor:
-    """Samples (N,) actions: the largest of log-probability + Gumbel noise."""
+    """Samples (N,) actions by the Gumbel-max trick."""
     return (logits + _gumbel_noise(draw, entries)).argmax(dim=1)
 
 
 def _gumbel_noise(draw: Tensor, entries: Tensor) -> Tensor:
-    """Standard Gumbel noise, (N, A): the largest of log-probability + noise is a sample."""
-    # Where the unit is 0 the noise is -inf, as it should be: that action is not drawn.
+    """Standard Gumbel noise, (N, A)."""
+    # A unit of 0 correctly gives -inf: that action is not drawn.
     return -(-random_unit(draw[:, None], entries).log()).log()
 
 
 def _normal_noise(draw: Tensor, entries: Tensor) -> Tensor:
-    """Standard normal noise, (N, A), by Box and Muller."""
+    """Standard normal noise, (N, A), by the Box-Muller transform."""
     unit = 1.0 - random_unit(draw[:, None], entries, 0)  # in (0, 1]: its logarithm is finite
     angle = 2.0 * math.pi * random_unit(draw[:, None], entries, 1)
     return (-2.0 * unit.log()).sqrt() * angle.cos()
 
 
 def _nature_cnn(observation_shape: tuple[int, ...]) -> tuple[nn.Module, int]:
-    """Over blocks of pixels: the first layer's 8 x 8 pixels, 4 apart, are 2 x 2 blocks."""
+    """The Nature CNN over blocks: the first layer, kernel 8 and stride 4, is 2 x 2 blocks."""
     gain = nn.init.calculate_gain("relu")
     channels = observation_shape[0] * BLOCK**2
     convolutions = nn.Sequential(

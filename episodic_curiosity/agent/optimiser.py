@@ -1,4 +1,4 @@
-"""One Adam and one gradient clip over all that learns, its state by the names of parameters."""
+"""One Adam with gradient clipping for all parameters; its state is by parameter name."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,14 +8,14 @@ from torch import Tensor, nn
 
 from episodic_curiosity.support.checks import first_difference
 
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of every parameter
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # Adam's state of a parameter
 
 
 class Optimiser:
-    """Adam as OpenAI's baselines sets it; fill `learning_rate` before a step.
+    """Adam with the settings of OpenAI's baselines; fill `learning_rate` before a step.
 
-    Its state is made at once and changed in place, so that one can be loaded at any time and a
-    CUDA graph can hold a step.
+    The state is created with the optimiser and changed in place, so that it can be loaded at
+    any time and a CUDA graph can capture a step.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Optimiser:
             }
 
     def descend(self, loss: Tensor) -> Tensor:
-        """One step down the loss; returns the gradient's norm before the clip, 0-dim."""
+        """Takes one gradient step; returns the gradient's norm before clipping, 0-dim."""
         self._adam.zero_grad()
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.parameters.values(), self.max_gradient_norm)
@@ -49,14 +49,14 @@ class Optimiser:
         return norm
 
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
-        """A copy: for each of MOMENTS, a tensor for each parameter."""
+        """Returns a copy: for each of MOMENTS, a tensor per parameter."""
         return {
             moment: {name: tensor.clone() for name, tensor in tensors.items()}
             for moment, tensors in self._moments().items()
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state of the same parameters."""
+        """Resumes from a state of the same parameters."""
         if state.keys() != set(MOMENTS):
             raise ValueError(
                 f"an optimiser's state has {', '.join(MOMENTS)}, got {sorted(state)}"

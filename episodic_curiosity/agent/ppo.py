@@ -1,7 +1,6 @@
-"""PPO: a better policy from what the present one has just lived through.
+"""PPO (Schulman et al. 2017) in the form of OpenAI's baselines, which the paper used.
 
-Schulman et al. 2017, in the form of OpenAI's baselines, which the paper used. Shapes: T steps,
-N environments, B samples in a minibatch, H value heads.
+Shapes: T steps, N environments, B samples in a minibatch, H value heads.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +26,7 @@ SHUFFLE = 0x5B0FF1E  # keeps the order of samples apart from other draws of the 
 class PPOConfig:
     """PPO as the authors ran it on DMLab: their release, and the paper's table for PPO + EC."""
 
-    num_steps: int = 256  # T, from one update to the next
+    num_steps: int = 256  # T, per environment and update
     num_minibatches: int = 4
     num_epochs: int = 4
     gamma: float = 0.99
@@ -38,12 +37,12 @@ class PPOConfig:
     value_coefficient: float = 0.5
     entropy_coefficient: float = 0.0021
     max_gradient_norm: float = 0.5
-    reward_scale: float = 1.0  # of the task's reward; the bonus has a scale of its own
-    timeouts_are_ends: bool = False  # True, as the authors: nothing follows a time-out
-    clip_values: bool = True  # a value moves by at most the clip range, too
+    reward_scale: float = 1.0  # of the task's reward; the bonus is scaled separately
+    timeouts_are_ends: bool = False  # True, as the authors: no bootstrapping after truncation
+    clip_values: bool = True  # clip changes of the value to the clip range, too
     normalise_advantages: bool = True  # in every minibatch
-    bonus_head: bool = False  # a value head of its own for the bonus
-    bonus_gamma: float | None = None  # of that head; as gamma unless given
+    bonus_head: bool = False  # a separate value head for the bonus
+    bonus_gamma: float | None = None  # of that head; None: gamma
 
     def __post_init__(self) -> None:
         for name in ("num_steps", "num_minibatches", "num_epochs"):
@@ -62,29 +61,29 @@ class PPOConfig:
         check_choice("decay", self.decay, ("linear", "constant"))
         if self.bonus_gamma is not None and not self.bonus_head:
             raise ValueError(
-                f"bonus_gamma is for the bonus_head, which is off, got {self.bonus_gamma!r}"
+                f"bonus_gamma must be None without bonus_head, got {self.bonus_gamma!r}"
             )
 
     @property
     def num_values(self) -> int:
-        """H, which the agent has to have."""
+        """H, the number of value heads that the agent must have."""
         return 2 if self.bonus_head else 1
 
 
 class Auxiliary(Protocol):
-    """Learns from the same minibatches, under the same Adam and gradient clip (ICM)."""
+    """A loss on the same minibatches, with the same Adam and gradient clipping (ICM)."""
 
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
 
     def loss(self, batch: Minibatch) -> tuple[Tensor, dict[str, Tensor]]:
-        """What is added to PPO's loss, and 0-dim tensors to report; waits for nothing."""
+        """Returns a term of PPO's loss and 0-dim metrics; must not synchronise."""
 
 
 class PPO:
     """Updates an agent in place, `num_updates` times in a run.
 
-    An update depends on the weights, Adam's moments, the rollout, the seed and the number of
-    the update alone: there is no generator to save.
+    An update depends only on the weights, Adam's moments, the rollout, the seed and the number
+    of the update: there is no generator to save.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class PPO:
         check_at_least("num_updates", num_updates, 1)
         if agent.config.num_values != config.num_values:
             raise ValueError(
-                f"PPO with bonus_head={config.bonus_head} wants an agent with num_values="
+                f"PPO with bonus_head={config.bonus_head} needs an agent with num_values="
                 f"{config.num_values}, got {agent.config.num_values}"
             )
         self.agent = agent
@@ -125,9 +124,9 @@ class PPO:
         self._minibatches: Minibatches | None = None
 
     def update(self, rollout: Rollout, number: int) -> dict[str, float]:
-        """Learns from a rollout in the update of that number, from 0; says how it went.
+        """Learns from a rollout and returns metrics; `number` counts updates from 0.
 
-        Raises FloatingPointError where a loss was not finite: the weights are spoilt then.
+        Raises FloatingPointError if a loss is not finite: the weights are then unusable.
         """
         self._check(rollout, number)
         remaining = 1.0 - number / self.num_updates if self.config.decay == "linear" else 1.0
@@ -147,11 +146,11 @@ class PPO:
         }
 
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
-        """A copy of Adam's moments, by the names of the parameters; not the weights."""
+        """Returns a copy of Adam's moments by parameter name, without the weights."""
         return self._optimiser.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from such a state of the same agent and auxiliary."""
+        """Resumes from a state of the same agent and auxiliary."""
         self._optimiser.load_state_dict(state)
 
     def _check(self, rollout: Rollout, number: int) -> None:
@@ -181,7 +180,7 @@ class PPO:
         return self._minibatches
 
     def _samples(self, rollout: Rollout) -> Minibatch:
-        """The whole rollout as T * N samples; views of it wherever it is contiguous."""
+        """The rollout as T * N samples, without copying where it is contiguous."""
         reward = self.config.reward_scale * rollout.reward
         if self.config.bonus_head:
             reward = torch.stack([reward, rollout.bonus], dim=2)  # (T, N, 2)
@@ -209,13 +208,13 @@ class PPO:
         )
 
     def _order(self, num_samples: int, number: int, epoch: int) -> Tensor:
-        """(num_minibatches, B): every sample once, in an order of this epoch's own."""
+        """(num_minibatches, B) indices: every sample once, shuffled in every epoch."""
         sample = torch.arange(num_samples, device=self.agent.device)
         bits = random_bits(*self._seed_words, SHUFFLE, number, epoch, sample)
         return bits.argsort(stable=True).view(self.config.num_minibatches, -1)
 
     def _improve(self, batch: Minibatch) -> dict[str, Tensor]:
-        """One step of Adam; shapes are always the same and nothing is waited for."""
+        """Takes one step of Adam, with fixed shapes and without synchronising."""
         loss, metrics, diagnostics = self._loss(batch)
         if self.auxiliary is not None:
             auxiliary_loss, auxiliary_metrics = self.auxiliary.loss(batch)
@@ -226,7 +225,7 @@ class PPO:
         return {name: metric.detach() for name, metric in metrics.items()}
 
     def _loss(self, batch: Minibatch) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
-        """PPO's loss, its parts, and what says how far the policy has moved."""
+        """Returns PPO's loss, its parts, and diagnostics of the policy's change."""
         config = self.config
         policy, value = self.agent(batch.observation)
         log_ratio = policy.log_prob(batch.action) - batch.log_prob
@@ -261,7 +260,7 @@ class PPO:
 def _finite_means(names: list[str], history: list[Tensor], number: int) -> dict[str, float]:
     """The mean of each metric over all minibatches; raises at the first NaN or infinity.
 
-    Here the device is waited for, once in an update.
+    Synchronises with the GPU, once per update.
     """
     table = torch.stack(history).cpu()
     wrong = (~table.isfinite()).nonzero()
@@ -275,7 +274,7 @@ def _finite_means(names: list[str], history: list[Tensor], number: int) -> dict[
 
 
 def _explained_variance(samples: Minibatch) -> float:
-    """The share of the targets' variance that the values foretold; 0 where there is none."""
+    """The share of the targets' variance that the values explain; 0 without variance."""
     target = samples.target.sum(dim=1)
     both = torch.stack([samples.advantage, target]).var(dim=1, correction=0)
     unexplained, variance = both.tolist()  # advantage = target - value

@@ -1,8 +1,8 @@
-"""The paper's C: are two embeddings within k steps of each other?
+"""The paper's comparator C: are two embeddings within k steps of each other?
 
-A comparator first turns an embedding into what a memory slot stores (`stored`) or into what
-the current observation asks with (`asked`): all the work that depends on one of the two alone.
-`forward` then does the rest, which has to be done for every slot at every step.
+A comparator first converts an embedding to the content of a memory slot (`stored`) or to the
+query of the current observation (`asked`): all the work that depends on only one of the two.
+`forward` does the rest, for every slot at every step.
 
 Shapes: N environments, K memory slots, D embedding.
 """
@@ -21,7 +21,7 @@ ROWS_PER_CHUNK = 1024  # on a CPU, so that a layer's activations stay in the cac
 
 
 class DotComparator(nn.Module):
-    """The dot product of the two embeddings: comparing with a whole memory is one product."""
+    """The dot product of the embeddings: one matrix product compares with all slots."""
 
     def __init__(self, embedding_size: int) -> None:
         super().__init__()
@@ -38,22 +38,22 @@ class DotComparator(nn.Module):
         return (stored * asked).sum(dim=-1)
 
     def with_memory(self, stored: Tensor, asked: Tensor) -> Tensor:
-        """Logits (N, K) of (N, K, D) slots with (N, D) current observations."""
+        """Logits (N, K) of (N, K, D) slots and (N, D) queries."""
         # As a row times a matrix: on a CPU six times faster than a matrix times a column.
         return torch.bmm(asked.unsqueeze(1), stored.transpose(1, 2)).squeeze(1)
 
 
 class MlpComparator(nn.Module):
-    """The paper's: normalised concatenation, 4 hidden layers of 512, 2-way output.
+    """The paper's comparator: normalised concatenation, 4 hidden layers of 512, 2-way output.
 
-    The first layer acts on [memory, current], so it is the sum of a part for each; the part of
-    a memory slot is computed once, when it is stored, and is what `stored` returns.
+    The first layer acts on [memory, current], so it is the sum of one part for each. `stored`
+    returns the part of a memory slot, which is computed once.
     """
 
     def __init__(self, embedding_size: int) -> None:
         super().__init__()
         self.size = 512
-        # Normalising a concatenation is normalising its halves.
+        # Normalising a concatenation is the same as normalising its halves.
         self.stored_norm = nn.BatchNorm1d(embedding_size)
         self.asked_norm = nn.BatchNorm1d(embedding_size)
         self.stored_first = nn.Linear(embedding_size, self.size)
@@ -78,9 +78,9 @@ class MlpComparator(nn.Module):
         return x[:, 1] - x[:, 0]  # the log-odds of a softmax over two
 
     def with_memory(self, stored: Tensor, asked: Tensor) -> Tensor:
-        """Logits (N, K) of (N, K, D) slots with (N, D) present ones, as in eval mode.
+        """Logits (N, K) of (N, K, D) slots and (N, D) queries, as in eval mode.
 
-        To be judged by, not to be trained through: on a GPU they have no gradient.
+        For inference only: on a GPU the logits have no gradient.
         """
         if stored.is_cuda:
             logits: Tensor = _compiled_for(stored.shape[1:])(self, stored, asked)
@@ -91,9 +91,9 @@ class MlpComparator(nn.Module):
         return torch.cat([layers.compare(*chunk, torch.float32) for chunk in chunks])
 
     def folded_layers(self) -> "FoldedLayers":
-        """The layers merged with the normalisations between them.
+        """Merges the layers with the normalisations between them.
 
-        Folded anew at every call: a few thousandths of the work, and nothing can go stale.
+        Computed at every call, for a few thousandths of the work, so that it cannot go stale.
         """
         folded = []
         for layer, norm in zip(self.layers, self.norms[1:], strict=True):
@@ -112,7 +112,7 @@ class MlpComparator(nn.Module):
 
 
 class FoldedLayers(NamedTuple):
-    """What is left of an MlpComparator once the parts of a pair are there."""
+    """The layers of an MlpComparator after the first, with normalisations merged."""
 
     scale: Tensor  # (D,)
     shift: Tensor  # (D,)
@@ -121,7 +121,7 @@ class FoldedLayers(NamedTuple):
     bias: Tensor  # ()
 
     def compare(self, stored: Tensor, asked: Tensor, dtype: torch.dtype) -> Tensor:
-        """Logits (N, K) of (N, K, D) slots; the hidden layers compute in that dtype."""
+        """Logits (N, K) of (N, K, D) slots; the hidden layers compute in `dtype`."""
         num_envs, num_slots, size = stored.shape
         asked = torch.addcmul(self.shift, asked, self.scale)
         x = torch.addcmul(asked.unsqueeze(1), stored, self.scale)
@@ -133,7 +133,7 @@ class FoldedLayers(NamedTuple):
 
 @cache
 def _compiled_for(*_: object) -> Callable[..., Tensor]:
-    """One for each shape of memories: none may be compiled too often."""
+    """One function per key: torch stops recompiling after 8 variants."""
     return compile_varying(_with_memory, fixed=(nn.Module,))
 
 

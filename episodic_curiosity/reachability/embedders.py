@@ -1,4 +1,4 @@
-"""The paper's E: one observation in, one embedding out.
+"""The paper's embedder E: one observation in, one embedding out.
 
 Shapes: B observations, D embedding. Frames are (B, C, H, W), vectors (B, F).
 """
@@ -45,7 +45,7 @@ def resnet18(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:
 
 
 class ResidualBlock(nn.Module):
-    """Two 3x3 convolutions, each behind its own normalisation, around a shortcut."""
+    """Two 3x3 convolutions, each after batch normalisation and ReLU, with a shortcut."""
 
     def __init__(self, channels_in: int, channels_out: int, *, stride: int) -> None:
         super().__init__()
@@ -68,10 +68,10 @@ class ResidualBlock(nn.Module):
 def small(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:
     """Three convolutions, about 50 times less work than ResNet-18.
 
-    The first takes 8 x 8 pixels, 4 apart: 2 x 2 blocks of `to_blocks(frames, SMALL_PADDING)`.
+    The first, kernel 8 and stride 4, takes 2 x 2 blocks of `to_blocks(frames, SMALL_PADDING)`.
 
-    Without the normalisation, un-shared branches with a dot product stay at chance: both
-    embeddings begin nearly constant, and then neither has a reason to change.
+    Without the normalisation, unshared branches with a dot product stay at chance: both
+    embeddings start nearly constant, so neither gets a useful gradient.
     """
     convolutions = nn.Sequential(
         *_convolution(view_shape[0] * BLOCK**2, 32, kernel=2, stride=1, padding=0),
@@ -95,7 +95,7 @@ def _convolution(
 
 
 def mlp(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:
-    """Two hidden layers, for observations that are vectors."""
+    """Two hidden layers, for vector observations."""
     return nn.Sequential(
         nn.Linear(view_shape[0], 512),
         nn.BatchNorm1d(512),
@@ -112,4 +112,4 @@ EMBEDDERS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {
     "small": small,
     "mlp": mlp,
 }
-FRAME_SIDE = 8  # the smallest frame the convolutions take
+FRAME_SIDE = 8  # the smallest frame that the convolutions accept

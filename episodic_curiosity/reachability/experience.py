@@ -1,4 +1,4 @@
-"""What the R-network learns from: observations with the borders of their episodes.
+"""Training data of the R-network: observations with the borders of their episodes.
 
 Shapes: T steps, N environments, B observations.
 """
@@ -14,10 +14,10 @@ from episodic_curiosity.support.checks import to_tensor
 
 
 class Experience(Protocol):
-    """Trajectories of N environments, from which any observation can be had again.
+    """Trajectories of N environments with random access to their observations.
 
-    One with a true `can_capture` gives views without waiting for its GPU: fitting to it is a
-    CUDA graph then.
+    If it has a true `can_capture`, `views` does not synchronise with the GPU, and fitting runs
+    as a CUDA graph.
     """
 
     @property
@@ -25,11 +25,11 @@ class Experience(Protocol):
         """(T, N) bool, where episodes begin."""
 
     def views(self, time: Tensor, env: Tensor) -> Tensor:
-        """The (B, ...) observations at (B,) times and environments."""
+        """Returns the (B, ...) observations at (B,) times and environments."""
 
 
 class Frames:
-    """Trajectories held as one (T, N, ...) tensor, or array, of bytes or floats."""
+    """Trajectories held as one (T, N, ...) tensor or array of bytes or floats."""
 
     def __init__(self, views: Tensor | NDArray[Any], first: Tensor | NDArray[Any]) -> None:
         cpu = torch.device("cpu")
@@ -51,7 +51,7 @@ class Frames:
 
 
 class Window(NamedTuple):
-    """The steps of another experience from `start` up to `stop`."""
+    """The steps of another experience from `start` to `stop`, exclusive."""
 
     whole: Experience
     start: int
@@ -70,16 +70,16 @@ class Window(NamedTuple):
 
 
 class Mixture:
-    """Experiences of several worlds side by side: their environments, one after the other.
+    """Experiences of several worlds, with their environments concatenated.
 
-    `first` is on the CPU, and so is the drawing of pairs: to which world a pair belongs can
-    then be asked without waiting for a GPU.
+    `first` is on the CPU, and so is the drawing of pairs: finding a pair's world does not
+    synchronise with a GPU.
     """
 
     def __init__(self, parts: Sequence[Experience]) -> None:
         num_steps = sorted({part.first.shape[0] for part in parts})
         if len(num_steps) != 1:
-            raise ValueError(f"parts of a mixture must be of one length, got {num_steps} steps")
+            raise ValueError(f"parts of a mixture must have one length, got {num_steps} steps")
         self.parts = tuple(parts)
         self.first = torch.cat([part.first.cpu() for part in parts], dim=1)
         sizes = torch.tensor([part.first.shape[1] for part in parts])

@@ -1,6 +1,6 @@
-"""The newest steps of N environments in a file: for worlds that cannot redraw what was seen.
+"""Stores the newest steps of N environments in a file, for worlds that cannot redraw.
 
-Shapes: T steps are kept, R of them arrive at once, N environments, B observations.
+Shapes: T steps are kept, R are added per call, N environments, B observations.
 """
 
 import os
@@ -27,13 +27,13 @@ Mapped = np.memmap[Any, np.dtype[Any]]
 
 
 class FrameFile:
-    """The newest T steps in one file of a fixed size, mapped into memory.
+    """The newest T steps in one memory-mapped file of fixed size.
 
-    A state holds counters, not frames: what it refers to stays in the file until two states
-    have been taken after it. For that the file has room for `spare` steps beyond T: as many as
-    each environment makes between a state and the second after it. So a run that keeps its
-    newest two checkpoints can be killed at any moment and go on from either of them.
-    The file is made at the first step, whole, so that a full disk is found at the start.
+    A state holds counters, not frames: its frames stay in the file until two later states have
+    been taken. For this the file has room for `spare` steps beyond T: the number of steps per
+    environment between a state and the second after it. So a run that keeps its newest two
+    checkpoints can be killed at any moment and resumed from either of them.
+    The file is allocated in full at the first step, so that a full disk is found at the start.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class FrameFile:
         spare: int = 0,
         nameless: bool = False,
     ) -> None:
-        """A `nameless` file loses its name as soon as it is open: it ends with the process."""
+        """A `nameless` file is unlinked as soon as it is open: it ends with the process."""
         check_at_least("num_steps", num_steps, 1)
         check_at_least("num_envs", num_envs, 1)
         check_at_least("spare", spare, 0)
@@ -62,12 +62,12 @@ class FrameFile:
         self._first = torch.zeros((num_steps + spare, num_envs), dtype=torch.bool)
         self._frames: Mapped | None = None
         self._added = 0
-        self._states: list[int] = []  # steps that had been added at the newest two states
+        self._states: list[int] = []  # steps added by the time of the newest two states
         self._check_disk()
 
     @property
     def memory_bytes(self) -> int:
-        """The frames are not counted: the system keeps of them in memory what has room."""
+        """Excludes the frames, which the system caches as memory allows."""
         return self._first.nbytes
 
     @property
@@ -75,7 +75,7 @@ class FrameFile:
         return self._dtype.itemsize * torch.Size(self._shape).numel()
 
     def extend(self, rows: Tensor, first: Tensor) -> None:
-        """Appends (R, N, ...) views; the oldest steps give way once there are T."""
+        """Appends (R, N, ...) views; the oldest steps are dropped once there are T."""
         check_rows("view", rows, first, self._shape[1:], self._dtype, rows.device)
         self._check_spare(len(rows))
         if self._frames is None:
@@ -91,14 +91,14 @@ class FrameFile:
         return self._first[self._slots(torch.arange(self._held))]
 
     def views(self, time: Tensor, env: Tensor) -> Tensor:
-        """On the CPU, as are the times and environments."""
+        """As `Experience.views`, with all tensors on the CPU."""
         if self._frames is None:
             raise RuntimeError(f"{self.path} holds no steps yet")
         frames = self._frames[self._slots(time).numpy(), env.numpy()]
         return torch.from_numpy(np.asarray(frames))
 
     def remove(self) -> None:
-        """Gives the disk's room back; nothing can be had from here afterwards."""
+        """Deletes the file; no views can be read afterwards."""
         self._frames = None
         self._added = 0
         self.path.unlink(missing_ok=True)
@@ -111,7 +111,7 @@ class FrameFile:
         return (time + self._added - self._held) % self._shape[0]
 
     def state_dict(self) -> dict[str, Any]:
-        """Counters; the steps they refer to stay until two more states have been taken."""
+        """Returns counters; their steps stay in the file until two more states are taken."""
         self._states = [*self._states[-1:], self._added]
         if self._frames is not None:
             self._frames.flush()
@@ -123,7 +123,7 @@ class FrameFile:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the file, which must be the one that the state refers to."""
+        """Resumes with the file, which must be the one that the state refers to."""
         names = {"added", "states", "first", "checksum"}
         if state.keys() != names:
             raise ValueError(
@@ -137,7 +137,7 @@ class FrameFile:
             )
         frames = self._open() if state["added"] else None
         if _checksum(frames, state["added"]) != state["checksum"]:
-            raise LoadError(f"{self.path} does not hold the frames that the checkpoint names")
+            raise LoadError(f"{self.path} does not hold the frames of the checkpoint")
         self._frames = frames
         self._added = state["added"]
         self._states = list(state["states"])
@@ -149,20 +149,20 @@ class FrameFile:
         beyond = self._added + count - self._states[0]
         if beyond > self.spare:
             raise RuntimeError(
-                f"{self.path} has {self.spare} spare steps for what is added between a "
-                f"checkpoint and the second after it, got {beyond}: give it more, or write "
+                f"{self.path} has {self.spare} spare steps for the steps between a "
+                f"checkpoint and the second after it, got {beyond}: increase `spare`, or write "
                 f"checkpoints more often"
             )
 
     def _check_disk(self) -> None:
-        """Raises where the file would not fit."""
+        """Raises if the file would not fit."""
         free = free_on_disk(self.path)
         if self.disk_bytes > free:
             raise MemoryError(self._too_large(free))
 
     def _too_large(self, free: int) -> str:
         return (
-            f"{self.path} wants {self.disk_bytes / 1e9:.1f} GB for {self._shape[0]} steps x "
+            f"{self.path} needs {self.disk_bytes / 1e9:.1f} GB for {self._shape[0]} steps x "
             f"{self._shape[1]} environments, its disk has {free / 1e9:.1f} GB free: "
             f"lower `history`, or the steps of random play"
         )
@@ -185,7 +185,7 @@ class FrameFile:
         if found != self.disk_bytes:
             what = "is missing" if found is None else f"has {found} bytes"
             raise LoadError(
-                f"{self.path} {what}; the run keeps its R-network's frames there, "
+                f"{self.path} {what}; it must hold the frames of the R-network, "
                 f"{self.disk_bytes} bytes"
             )
         with change_file(self.path) as file:
@@ -196,14 +196,14 @@ class FrameFile:
 
 
 def _checksum(frames: Mapped | None, added: int) -> int:
-    """Of the newest step: enough to tell a file that was put there or made anew."""
+    """The checksum of the newest step, enough to detect a file that was replaced."""
     if frames is None or added == 0:
         return 0
     return zlib.crc32(frames[(added - 1) % len(frames)].tobytes())
 
 
 def _fill(file: BinaryIO, size: int) -> None:
-    """Gives a file its size with all its blocks, so that writing into it cannot fail later."""
+    """Allocates all blocks of a file, so that later writes cannot fail."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)
         return

@@ -25,7 +25,7 @@ Branches = Literal["shared", "unshared"]
 
 @dataclass(frozen=True, kw_only=True)
 class RNetworkConfig:
-    """The architecture; the paper's ablations are its other values."""
+    """The architecture, including the paper's ablations."""
 
     view_shape: tuple[int, ...]  # (C, H, W) of a frame or (F,) of a vector
     embedder: EmbedderName
@@ -44,7 +44,7 @@ class RNetworkConfig:
         if len(self.view_shape) != (1 if wants_vectors else 3):
             wanted = "(features,)" if wants_vectors else "(channels, height, width)"
             raise ValueError(
-                f"the {self.embedder} embedder wants a view_shape {wanted}, "
+                f"the {self.embedder} embedder needs a view_shape {wanted}, "
                 f"got {self.view_shape}"
             )
         if not wants_vectors and min(self.view_shape[1:]) < FRAME_SIDE:
@@ -60,7 +60,7 @@ class RNetworkConfig:
 
 
 class Architecture(TypedDict):
-    """Arguments of RNetwork that belong together."""
+    """The arguments of RNetwork that choose the architecture."""
 
     embedder: EmbedderName
     comparator: ComparatorName
@@ -72,7 +72,7 @@ FAST: Architecture = {"embedder": "small", "comparator": "dot", "branches": "uns
 
 
 class Embeddings(NamedTuple):
-    """One observation, as a memory slot holds it and as the present asks with it."""
+    """Embeddings of N observations, as memory slots and as queries."""
 
     stored: Tensor  # (N, D)
     asked: Tensor  # (N, D)
@@ -81,14 +81,12 @@ class Embeddings(NamedTuple):
 class RNetwork(nn.Module):
     """R(o_i, o_j) = C(E(o_i), E(o_j)), with o_i from memory and o_j the current observation.
 
-    The default is the paper's fast architecture (un-shared branches and a dot product) over a
-    small embedder; `RNetwork(view_shape, **PAPER)` is the one behind its tables. Shared
-    branches with a dot product are there as the ablation that fails.
+    The default is the paper's fast architecture (unshared branches and a dot product) with a
+    small embedder; `RNetwork(view_shape, **PAPER)` is that of its tables. Shared branches with
+    a dot product are the ablation that fails.
     """
 
-    fitted: (
-        Tensor  # () bool, set by training; a bonus from a network that knows nothing is noise
-    )
+    fitted: Tensor  # () bool, set by training; the bonus of an unfitted network is noise
     held_out_accuracy: Tensor  # () float32, of the last fit
 
     def __init__(
@@ -127,7 +125,7 @@ class RNetwork(nn.Module):
 
     @property
     def slot_size(self) -> int:
-        """D, the length of what a memory slot stores."""
+        """D, the size of a memory slot."""
         return self.comparator.size
 
     @property
@@ -135,7 +133,7 @@ class RNetwork(nn.Module):
         return self.fitted.device
 
     def embed(self, view: Tensor) -> Embeddings:
-        """The two embeddings, (N, D) each, of (N, *view_shape) observations."""
+        """Embeds (N, *view_shape) observations as slots and as queries, (N, D) each."""
         self._check_ready()
         check_views("view", view, self.config.view_shape, self.device)
         embeddings = self._embeddings(view, list(self.branches))
@@ -143,7 +141,7 @@ class RNetwork(nn.Module):
         return Embeddings(self.comparator.stored(stored), self.comparator.asked(asked))
 
     def compare(self, stored: Tensor, asked: Tensor) -> Tensor:
-        """Similarities (N, K) in [0, 1] of (N, K, D) memory slots with (N, D) present ones."""
+        """Similarities (N, K) in [0, 1] of (N, K, D) memory slots and (N, D) queries."""
         return torch.sigmoid(self.comparator.with_memory(stored, asked))
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
@@ -164,7 +162,7 @@ class RNetwork(nn.Module):
         return torch.sigmoid(self(first, second))
 
     def _embeddings(self, view: Tensor, branches: list[nn.Module]) -> list[Tensor]:
-        """What each branch makes of the observations, (B, D) float32."""
+        """The embedding of each branch, (B, D) float32."""
         if view.dim() == 2:
             inputs = to_input(view)
             return [branch(inputs) for branch in branches]
@@ -177,7 +175,7 @@ class RNetwork(nn.Module):
             return [run_network(branch, inputs).float() for branch in branches]
 
     def _check_ready(self) -> None:
-        # In training mode normalisation would follow, and be changed by, whatever is judged.
+        # In training mode normalisation would use, and update, the statistics of this batch.
         if self.training:
             raise RuntimeError("the R-network is in training mode: call its eval() first")
 
@@ -187,5 +185,5 @@ class RNetwork(nn.Module):
 
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Self:
-        """Reads what `save` wrote; anything else is refused with `saving.LoadError`."""
+        """Reads what `save` wrote; raises `saving.LoadError` for anything else."""
         return saving.load(Path(folder), "r_network", cls, device)

@@ -1,4 +1,4 @@
-"""ECO: the R-network is refitted, while the agent learns, to what the agent has just seen."""
+"""ECO: refits the R-network during training to the agent's newest observations."""
 
 import warnings
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ def _ten_epochs() -> FitConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class OnlineConfig:
-    """When to refit and to how much; steps are counted over all environments together.
+    """Refit interval and history length, in steps of all environments together.
 
     The paper's are 720,000 for both: 15 GB of 84 x 84 colour frames. These are 1 GB.
     """
 
     refit_every: int = 50_000
-    history: int = 50_000  # steps kept, the newest
+    history: int = 50_000  # newest steps kept
     fit: FitConfig = field(default_factory=_ten_epochs)
 
     def __post_init__(self) -> None:
@@ -37,16 +37,16 @@ class OnlineConfig:
 
     @classmethod
     def for_envs(cls, num_envs: int) -> Self:
-        """The default, or more where so many environments need more."""
+        """The default, or more if `num_envs` environments need more."""
         least = max(50_000, _ten_epochs().least_steps * num_envs)
         return cls(refit_every=least, history=least)
 
 
 class OnlineFitting:
-    """Keeps the newest observations and refits the R-network, in place, when it is due.
+    """Keeps the newest observations and refits the R-network in place when due.
 
-    Without a replay of the caller's, frames are kept in memory, allocated at the first
-    observation: history * bytes per observation.
+    Without `replay`, frames are kept in memory, allocated at the first observation:
+    history * bytes per observation.
     """
 
     def __init__(
@@ -76,28 +76,28 @@ class OnlineFitting:
         return self.steps_since_fit >= self.config.refit_every
 
     def extend(self, rows: Tensor, first: Tensor) -> None:
-        """Keeps (R, N, ...) of what the replay keeps, with (R, N) marks of new episodes."""
+        """Appends (R, N, ...) rows to the replay, with (R, N) marks of new episodes."""
         if self.replay is None:
             self.replay = self._frames_in_memory(rows.dtype)
         self.replay.extend(rows, first)
         self.steps_since_fit += first.numel()
 
     def refit(self) -> dict[str, float]:
-        """Fits the R-network to what is kept and says how well.
+        """Fits the R-network to the replay and returns metrics.
 
-        Says nothing, and warns, where what is kept has no pairs: the R-network stays as it was.
+        Without pairs in the replay it warns and returns none; the R-network stays unchanged.
         """
         assert self.replay is not None
         self.steps_since_fit = 0
-        # Every refit has an optimiser and random numbers of its own, from the seed and its
-        # number: nothing of them has to be saved. It draws no bar: the caller may have one.
+        # Each refit has a new optimiser, and random numbers from the seed and its number: none
+        # need to be saved. No progress bar: the caller may have one.
         seed = self.seed + 1_000_003 * self.num_fits
         try:
             report = fit(
                 self.r_network, self.replay, self.config.fit, seed=seed, progress=False
             )
         except NoPairsError as error:
-            # An agent may live too briefly now and longer later: no reason to end the run.
+            # Episodes may be too short now and longer later: no reason to end the run.
             warnings.warn(
                 f"the R-network was not refitted: {error}", RuntimeWarning, stacklevel=3
             )

@@ -1,7 +1,7 @@
-"""Trajectories -> (first, second, reachable): which observations lay close in time.
+"""Trajectories -> (first, second, reachable): which observations are close in time.
 
 Savinov et al. 2019, section 2.3: pairs at most k steps apart are reachable, pairs more than
-gamma * k apart in the same episode are not, the gap between is left out.
+gamma * k apart in the same episode are not, distances in between are not used.
 Shapes: T steps, N environments, P pairs, E episodes, M moves of the longest walk.
 """
 
@@ -13,18 +13,18 @@ from torch import Generator, Tensor
 
 from episodic_curiosity.support.checks import check_at_least, check_choice
 
-ONLINE_STRIDE = 5  # the online walk moves on by a draw of 1 to 5, plus 1, whatever k is
-STEPS_PER_PAIR = 4  # about what a walk at k = 5 yields; sizes a pass of the uniform sampler
+ONLINE_STRIDE = 5  # the online walk advances by 1 plus a draw of 1 to 5, for any k
+STEPS_PER_PAIR = 4  # roughly that of a walk at k = 5; sizes a pass of the uniform sampler
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairsConfig:
-    """How far is near, how far is far, and how pairs are drawn."""
+    """Distances of reachable and unreachable pairs, and how pairs are drawn."""
 
-    k: int = 5  # the paper's k: reachable within so many steps
+    k: int = 5  # the paper's k: reachable within k steps
     gamma: int = 5  # unreachable beyond gamma * k steps
     # "offline" and "online" walk along each episode as the authors' release does; "uniform"
-    # draws from all steps alike.
+    # draws uniformly from all steps.
     sampler: Literal["offline", "online", "uniform"] = "offline"
 
     def __post_init__(self) -> None:
@@ -38,11 +38,11 @@ class PairsConfig:
 
 
 class Pairs(NamedTuple):
-    """P pairs of observations, by where they stand in (T, N) trajectories."""
+    """P pairs of observations, as indices into (T, N) trajectories."""
 
     env: Tensor  # (P,) int64, the same for both: pairs never cross environments
-    first: Tensor  # (P,) int64, time of the one that is remembered
-    second: Tensor  # (P,) int64, time of the current one
+    first: Tensor  # (P,) int64, time of the observation in memory
+    second: Tensor  # (P,) int64, time of the current observation
     reachable: Tensor  # (P,) bool
 
     def select(self, index: Tensor | slice) -> "Pairs":
@@ -50,7 +50,7 @@ class Pairs(NamedTuple):
 
 
 class Episodes(NamedTuple):
-    """The E episodes of (T, N) trajectories; what the ends of the data cut counts as one."""
+    """The E episodes of (T, N) trajectories, including those cut by the ends of the data."""
 
     env: Tensor  # (E,) int64
     start: Tensor  # (E,) int64, time of the first step
@@ -61,7 +61,7 @@ class Episodes(NamedTuple):
 
 
 def draw_pairs(first: Tensor, config: PairsConfig, generator: Generator) -> Pairs:
-    """One pass over trajectories whose (T, N) bool `first` marks where episodes begin.
+    """Draws pairs in one pass over trajectories; (T, N) bool `first` marks episode starts.
 
     Drawn on the device of `first`, with a generator of that device, and in the order of time:
     shuffle before training.
@@ -74,7 +74,7 @@ def draw_pairs(first: Tensor, config: PairsConfig, generator: Generator) -> Pair
     episodes = find_episodes(first)
     if config.sampler == "uniform":
         return _uniform(episodes, config, generator)
-    # Episodes of about one length are walked together: a table for all would be as wide as the
+    # Episodes of similar length are walked together: one table for all would be as wide as the
     # longest, and mostly empty.
     doublings = episodes.length.double().log2().long()
     walks = [
@@ -85,9 +85,9 @@ def draw_pairs(first: Tensor, config: PairsConfig, generator: Generator) -> Pair
 
 
 def find_episodes(first: Tensor) -> Episodes:
-    """Where each episode lies, environment by environment, in the order of time."""
+    """Finds all episodes, environment by environment, in the order of time."""
     begins = first.clone()
-    begins[0] = True  # whatever came before is not here
+    begins[0] = True  # the data may start in mid-episode
     env, start = begins.t().nonzero(as_tuple=True)
     num_steps = first.shape[0]
     next_start = torch.cat([start[1:], start.new_zeros(1)])
@@ -96,10 +96,10 @@ def find_episodes(first: Tensor) -> Episodes:
 
 
 def _walk(episodes: Episodes, config: PairsConfig, generator: Generator) -> Pairs:
-    """Walks all these episodes at once: each row of an (E, M) table is one episode's walk.
+    """Walks all these episodes in parallel: each row of an (E, M) table is one episode's walk.
 
-    From t, a reach d of 1..k is drawn. A coin decides whether (t, t + d) becomes a reachable
-    pair, in either order, or t is paired with a far step. Then t moves on.
+    At t, a distance d of 1..k is drawn. A coin decides whether (t, t + d) becomes a reachable
+    pair, in either order, or t is paired with a far step. Then t advances.
     """
     num_moves = int(episodes.length.max()) // 2 + 1  # a move is 2 steps at least
     table = (episodes.length.shape[0], num_moves)
@@ -127,7 +127,7 @@ def _walk(episodes: Episodes, config: PairsConfig, generator: Generator) -> Pair
 
 
 def _uniform(episodes: Episodes, config: PairsConfig, generator: Generator) -> Pairs:
-    """Half reachable and half not, each from steps drawn alike among those that have any."""
+    """Half reachable and half not, each from steps drawn uniformly from those that have any."""
     device = episodes.length.device
     episode = torch.arange(episodes.length.shape[0], device=device)
     episode = episode.repeat_interleave(episodes.length)  # of each of the T * N steps
@@ -174,12 +174,12 @@ def _draw_far(
 
 
 def _randint(low: int, high: int, shape: tuple[int, int], generator: Generator) -> Tensor:
-    """Whole numbers from low to high, both included."""
+    """Integers from low to high, both included."""
     return torch.randint(low, high + 1, shape, generator=generator, device=generator.device)
 
 
 def _below(limit: Tensor, generator: Generator) -> Tensor:
-    """Whole numbers in [0, limit); 0 where the limit is 0."""
+    """Integers in [0, limit); 0 where the limit is 0."""
     unit = torch.rand(
         limit.shape, generator=generator, device=generator.device, dtype=torch.float64
     )
@@ -191,7 +191,7 @@ def _coin(shape: torch.Size, generator: Generator) -> Tensor:
 
 
 def _choose(candidates: Tensor, how_many: int, generator: Generator) -> Tensor:
-    """Drawn with replacement; nothing from nothing."""
+    """Draws with replacement; returns an empty tensor if there are no candidates."""
     if candidates.shape[0] == 0:
         return candidates
     limit = candidates.new_full((how_many,), candidates.shape[0])

@@ -1,6 +1,6 @@
-"""The newest steps of N environments, for an R-network that is fitted while an agent learns.
+"""The newest steps of N environments, for an R-network that is fitted during training.
 
-Shapes: T steps are kept, R of them arrive at once, N environments, B observations.
+Shapes: T steps are kept, R are added per call, N environments, B observations.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,28 +16,28 @@ from episodic_curiosity.worlds.base import RedrawableWorld, World
 
 
 class Replay(Experience, Protocol):
-    """An experience that goes on: the oldest steps give way once there are T."""
+    """An experience that can be extended: the oldest steps are dropped once there are T."""
 
     @property
     def memory_bytes(self) -> int:
-        """What it takes of the device's memory, however much is kept already."""
+        """The device memory it uses, independent of how many steps it holds."""
 
     @property
     def disk_bytes(self) -> int:
-        """What it takes of the disk."""
+        """The disk space it uses."""
 
     def extend(self, rows: Tensor, first: Tensor) -> None:
-        """Appends (R, N, ...) of what it keeps, with (R, N) marks where episodes begin."""
+        """Appends (R, N, ...) rows, with (R, N) marks where episodes begin."""
 
     def state_dict(self) -> dict[str, Any]:
-        """All that is needed to go on as if nothing had happened."""
+        """Returns all that is needed to resume exactly."""
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from such a state of a replay of this size."""
+        """Resumes from the state of a replay of this size."""
 
 
 class _Ring:
-    """The newest T steps of N environments in one tensor, each as a row of some kind."""
+    """A ring buffer of the newest T steps of N environments, one row of `kind` each."""
 
     kind: ClassVar[str]
 
@@ -65,7 +65,7 @@ class _Ring:
         return 0
 
     def extend(self, rows: Tensor, first: Tensor) -> None:
-        """Appends R steps of all environments; the oldest give way once there are T."""
+        """Appends R steps of all environments; the oldest are dropped once there are T."""
         shape, dtype, device = self._rows.shape[1:], self._rows.dtype, self._rows.device
         check_rows(self.kind, rows, first, tuple(shape), dtype, device)
         for slots, given in stretches(self._added, len(rows), self._rows.shape[0]):
@@ -78,7 +78,7 @@ class _Ring:
         return self._first.roll(-self._oldest, dims=0)[: self._held]
 
     def rows(self, time: Tensor, env: Tensor) -> Tensor:
-        """The (B, ...) rows at (B,) times and environments."""
+        """Returns the (B, ...) rows at (B,) times and environments."""
         return self._rows[(time + self._oldest) % self._rows.shape[0], env]
 
     @property
@@ -91,13 +91,13 @@ class _Ring:
         return self._added % self._rows.shape[0] if self._added > self._held else 0
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of what is held, in the order of time."""
+        """Returns a copy of all rows in the order of time."""
         order = torch.arange(self._held, device=self._rows.device)
         rows = self._rows[(order + self._oldest) % self._rows.shape[0]]
         return {f"{self.kind}s": rows, "first": self.first.clone()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Holds what was saved, by a replay of this size or a smaller one."""
+        """Resumes from the state of a replay of this size or a smaller one."""
         name = f"{self.kind}s"
         if state.keys() != {name, "first"}:
             raise ValueError(f"a replay's state has {name} and first, got {sorted(state)}")
@@ -114,7 +114,7 @@ class _Ring:
 
 
 class FrameReplay(_Ring):
-    """Observations as they were: T * N * bytes-per-observation of memory."""
+    """Stores observations: T * N * bytes-per-observation of memory."""
 
     kind = "view"
 
@@ -123,9 +123,9 @@ class FrameReplay(_Ring):
 
 
 class SnapshotReplay(_Ring):
-    """Observations as snapshots, from which the world draws them again when they are wanted.
+    """Stores snapshots, from which the world redraws observations on demand.
 
-    T * N * bytes-per-snapshot of memory, a hundredth of what frames take.
+    T * N * bytes-per-snapshot of memory, a hundredth of that of frames.
     """
 
     kind = "snapshot"
@@ -140,14 +140,14 @@ class SnapshotReplay(_Ring):
         *,
         can_capture: bool = False,
     ) -> None:
-        """`redraw` makes (B, ...) observations of (B, bytes) snapshots: `World.redraw`."""
+        """`redraw` renders (B, ...) observations of (B, bytes) snapshots: `World.redraw`."""
         super().__init__(num_steps, num_envs, (snapshot_bytes,), torch.uint8, device)
         self.can_capture = can_capture
         self._redraw = redraw
 
     @classmethod
     def for_world(cls, world: World, num_steps: int) -> Self:
-        """Room for a world whose spec says that it can redraw; it must stay open."""
+        """Makes a replay for a world that can redraw; the world must stay open."""
         spec = world.spec
         redraw = cast(RedrawableWorld, world).redraw
         return cls(
@@ -164,7 +164,7 @@ class SnapshotReplay(_Ring):
 
 
 def stretches(added: int, count: int, size: int) -> Iterator[tuple[slice, slice]]:
-    """Where `count` rows go in a ring of `size` slots that has seen `added`, and which go."""
+    """Yields (slots, rows) slices that write `count` rows into a ring after `added` ones."""
     given = 0
     while given < count:
         slot = (added + given) % size
@@ -181,22 +181,22 @@ def check_rows(
     dtype: torch.dtype,
     device: torch.device,
 ) -> None:
-    """Raises unless these are R steps of shape (N, ...) with (R, N) marks beside them."""
+    """Raises unless these are R steps of shape (N, ...) with (R, N) marks."""
     check_tensor(f"{kind}s", rows, (rows.shape[0], *step_shape), device)
     if rows.dtype != dtype:
-        raise TypeError(f"{kind}s must stay of dtype {dtype}, as they began, got {rows.dtype}")
+        raise TypeError(f"{kind}s must keep their dtype {dtype}, got {rows.dtype}")
     check_tensor("first", first, (rows.shape[0], step_shape[0]), device)
     if first.dtype != torch.bool:
         raise TypeError(f"first must be of dtype bool, got {first.dtype}")
 
 
 def check_fits(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
-    """Raises where a tensor would not fit into the device's free memory."""
+    """Raises if a tensor would not fit into the device's free memory."""
     wanted = dtype.itemsize * torch.Size(shape).numel()
     free = free_bytes(device)
     if free is not None and wanted > free:
         raise MemoryError(
-            f"a replay of {shape[0]} steps x {shape[1]} environments wants "
+            f"a replay of {shape[0]} steps x {shape[1]} environments needs "
             f"{wanted / 1e9:.1f} GB, {device} has {free / 1e9:.1f} GB free: "
             f"lower `history`, or the steps of random play"
         )

@@ -29,9 +29,9 @@ from episodic_curiosity.support.checks import (
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.support.progress import progress_bar
 
-MAX_EACH = 5_000  # pairs of each kind: an accuracy to within half a per cent
+MAX_EACH = 5_000  # pairs of each kind, for an accuracy to within half a per cent
 EVALUATION_BATCH = 512
-ITERATIONS_PER_CHECK = 500  # of the loss: each look waits for the device
+ITERATIONS_PER_CHECK = 500  # of the loss: each check synchronises with the GPU
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +39,11 @@ class FitConfig:
     """Adam on the logistic loss; the defaults are the paper's for DeepMind Lab."""
 
     iterations: int | None = 200_000  # one of these two is set, the other None
-    epochs: int | None = None  # of a pair for every 4 steps, drawn anew in every pass
+    epochs: int | None = None  # of one pair per 4 steps, redrawn in every pass
     batch_size: int = 64
     learning_rate: float = 1e-4
     convolution_l2: float = 1e-4  # times the squared weights, added to the loss
-    held_out_share: float = 0.05  # of the steps, the newest, where no others are given
+    held_out_share: float = 0.05  # newest share of the steps, unless `held_out` is given
     pairs: PairsConfig = field(default_factory=PairsConfig)
 
     def __post_init__(self) -> None:
@@ -62,14 +62,14 @@ class FitConfig:
 
     @property
     def least_steps(self) -> int:
-        """Of every environment: half for training and half held out, at least.
+        """The minimum per environment, half for training and half held out.
 
-        Wherever borders fall, so many steps hold an episode, or half of one, with a far pair.
+        Wherever borders fall, this many contain an episode, or half of one, with a far pair.
         """
         return 8 * (self.pairs.margin + 1)
 
     def num_iterations(self, num_steps: int) -> int:
-        """Batches of training on so many steps of experience."""
+        """The number of training batches for `num_steps` steps of experience."""
         if self.iterations is not None:
             return self.iterations
         assert self.epochs is not None
@@ -78,9 +78,9 @@ class FitConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class FitReport:
-    """How well the R-network tells near from far."""
+    """Accuracy and loss of a fitted R-network."""
 
-    accuracy: float  # on pairs while they were trained on, over the last tenth
+    accuracy: float  # on training batches, over the last tenth
     held_out_accuracy: float
     loss: float  # over the last tenth
     iterations: int
@@ -97,13 +97,13 @@ def fit(
     *,
     held_out: Experience | None = None,
     seed: int = 0,
-    progress: bool = True,  # a bar, where a person is watching
+    progress: bool = True,  # shows a bar on a terminal
 ) -> FitReport:
     """Trains the R-network in place and marks it as fitted.
 
     Without `held_out` experience the newest steps are held out of training, so that no
-    observation is on both sides. On a CPU the same seed gives the same weights. If the loss is
-    no longer a number, the weights from before are restored and FloatingPointError is raised.
+    observation is in both. On a CPU the same seed gives the same weights. If the loss is not
+    finite, the previous weights are restored and FloatingPointError is raised.
     """
     config = config or FitConfig()
     check_type("config", config, FitConfig)
@@ -147,19 +147,19 @@ def fit(
 
 
 class _Descent:
-    """Steps of Adam on one batch of pairs after another; on a GPU each replays a CUDA graph."""
+    """Takes steps of Adam on batches of pairs; on a GPU each step replays a CUDA graph."""
 
     def __init__(self, r_network: RNetwork, experience: Experience, config: FitConfig) -> None:
         device = r_network.device
         self.loss = torch.zeros((), device=device)  # of the last batch
-        self.sums = torch.zeros(2, device=device)  # of losses and of shares told right
+        self.sums = torch.zeros(2, device=device)  # of losses and accuracies
         self._r_network, self._experience = r_network, experience
         self._optimiser = _adam(r_network, config)
-        self._pairs: Pairs | None = None  # in the same places for every batch of a size
+        self._pairs: Pairs | None = None  # the same tensors for all batches of one size
         self._step = Captured(self._descend, None)
 
     def learn(self, pairs: Pairs) -> None:
-        """One step down the loss of these pairs; nothing is waited for."""
+        """Takes one gradient step on these pairs, without synchronising."""
         if self._pairs is None or len(self._pairs.reachable) != len(pairs.reachable):
             self._pairs = Pairs(*(part.clone() for part in pairs))
             device, experience = self._r_network.device, self._experience
@@ -172,7 +172,7 @@ class _Descent:
         self._step()
 
     def close(self) -> None:
-        """Lets go of the graph, which holds on to this and to a batch's activations."""
+        """Releases the graph, which keeps this object and a batch's activations alive."""
         self._step = Captured(self._descend, None)
 
     def _descend(self) -> None:
@@ -189,11 +189,11 @@ class _Descent:
 
 
 def _check_experience(name: str, experience: Experience, r_network: RNetwork) -> None:
-    """Looks at an observation, so that a wrong shape is not found in mid-training."""
+    """Checks an observation, so that a wrong shape is found before training."""
     if not (hasattr(experience, "first") and hasattr(experience, "views")):
         given = type(experience).__name__
         raise TypeError(f"{name} must be like Frames(views, first), got {given}")
-    # Two of them: a batch of one is compiled by itself.
+    # Two rows: a batch of one would be compiled separately.
     here = torch.zeros(2, dtype=torch.int64, device=experience.first.device)
     view = experience.views(here, here)[:1]
     check_views(f"{name}'s observations", view, r_network.config.view_shape, view.device)
@@ -203,7 +203,7 @@ def _check_loss(loss: Tensor, config: FitConfig) -> None:
     if not loss.isfinite():
         raise FloatingPointError(
             f"the R-network's loss became {loss.item()}: lower the learning rate "
-            f"({config.learning_rate}) or look at the observations"
+            f"({config.learning_rate}) or check the observations"
         )
 
 
@@ -214,7 +214,7 @@ def accuracy(
     *,
     seed: int = 0,
 ) -> float:
-    """The share of pairs that the R-network tells right, as many near as far ones."""
+    """The accuracy of the R-network on an equal number of near and far pairs."""
     config = FitConfig(pairs=pairs or PairsConfig())
     _check_experience("experience", experience, r_network)
     return _accuracy(r_network, experience, _balanced_pairs(experience, config, seed))
@@ -232,7 +232,7 @@ def _accuracy(r_network: RNetwork, experience: Experience, pairs: Pairs) -> floa
 
 
 def _balanced_pairs(experience: Experience, config: FitConfig, seed: int) -> Pairs:
-    """As many near pairs as far ones."""
+    """Draws an equal number of near and far pairs."""
     pairs = _shuffled_pairs(experience, config, _generator(experience, seed))
     near, far = (kind.nonzero(as_tuple=True)[0] for kind in (pairs.reachable, ~pairs.reachable))
     num_each = min(len(near), len(far), MAX_EACH)
@@ -244,7 +244,7 @@ def _split(experience: Experience, config: FitConfig) -> tuple[Experience, Exper
     num_steps = experience.first.shape[0]
     if num_steps < config.least_steps:
         raise ValueError(
-            f"fitting at k = {config.pairs.k}, gamma = {config.pairs.gamma} wants at least "
+            f"fitting at k = {config.pairs.k}, gamma = {config.pairs.gamma} needs at least "
             f"{config.least_steps} steps of every environment, got {num_steps}"
         )
     num_held_out = max(int(num_steps * config.held_out_share), config.least_steps // 2)
@@ -253,7 +253,7 @@ def _split(experience: Experience, config: FitConfig) -> tuple[Experience, Exper
 
 
 def _batches(experience: Experience, config: FitConfig, seed: int) -> Iterator[Pairs]:
-    """Pass after pass over the experience, every pass with new pairs in a new order."""
+    """Yields batches in endless passes over the experience, with new pairs in every pass."""
     generator = _generator(experience, seed)
     while True:
         pairs = _shuffled_pairs(experience, config, generator)
@@ -273,7 +273,7 @@ def _shuffled_pairs(experience: Experience, config: FitConfig, generator: Genera
         raise NoPairsError(
             f"no {missing} pair could be drawn from {first.shape[0]} steps: the longest "
             f"stretch of one episode has {longest}, k = {config.pairs.k} and gamma = "
-            f"{config.pairs.gamma} want more than {wanted}"
+            f"{config.pairs.gamma} need more than {wanted}"
         )
     order = torch.randperm(num_pairs, generator=generator, device=generator.device)
     return pairs.select(order)
@@ -283,7 +283,7 @@ def _observations(
     experience: Experience, pairs: Pairs, device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Both observations (B, ...) and the label (B,) as a float, on the R-network's device."""
-    # At once: on a GPU a draw of few frames takes as long as one of many.
+    # In one call: on a GPU few frames take as long to render as many.
     time, env = torch.cat([pairs.first, pairs.second]), pairs.env.repeat(2)
     first, second = experience.views(time, env).to(device, non_blocking=True).chunk(2)
     return first, second, pairs.reachable.to(device, torch.float32, non_blocking=True)
@@ -305,7 +305,7 @@ def _adam(r_network: RNetwork, config: FitConfig) -> torch.optim.Adam:
             decays = isinstance(layer, nn.Conv2d) and name == "weight"
             if weight.requires_grad:
                 (convolutions if decays else others).append(weight)
-    # Adam adds weight_decay * w to the gradient: that of half the squared weights.
+    # Adam's weight_decay penalises half the squared weights, hence the factor of 2.
     groups: list[dict[str, Any]] = [
         {"params": convolutions, "weight_decay": 2 * config.convolution_l2},
         {"params": others},

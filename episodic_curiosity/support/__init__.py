@@ -1,1 +1,1 @@
-"""What knows nothing of learning: checks, randomness, files, the machine, pixels."""
+"""Code independent of learning: checks, randomness, files, the machine, pixels."""

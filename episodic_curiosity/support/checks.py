@@ -1,4 +1,4 @@
-"""Errors are part of the interface: each names what was given and what is wanted."""
+"""Argument checks; each error names what was given and what is wanted."""
 
 import math
 import operator
@@ -25,21 +25,21 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
 
 
 def check_type(name: str, value: object, wanted: type) -> None:
-    """Raises unless the value is of that type."""
+    """Raises unless the value is of the wanted type."""
     if not isinstance(value, wanted):
         article = "an" if wanted.__name__[0] in "AEIOR" else "a"
         raise TypeError(f"{name} must be {article} {wanted.__name__}, got {_type(value)}")
 
 
 def check_at_least(name: str, value: Any, least: int) -> None:
-    """Raises unless the value is a whole number not below `least`."""
+    """Raises unless the value is an integer of at least `least`."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = None
     if number is None or number < least:
         given = value if isinstance(value, int | float | str | None) else _type(value)
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {given!r}")
+        raise ValueError(f"{name} must be an integer of at least {least}, got {given!r}")
 
 
 def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:
@@ -51,7 +51,7 @@ def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:
 
 
 def check_size(name: str, size: Any) -> tuple[int, int]:
-    """Raises unless this is the height and width of a picture; returns it as a tuple."""
+    """Raises unless `size` is (height, width); returns it as a tuple."""
     if not isinstance(size, tuple | list) or len(size) != 2:
         raise ValueError(f"{name} must be (height, width), got {size!r}")
     for side in size:
@@ -60,7 +60,7 @@ def check_size(name: str, size: Any) -> tuple[int, int]:
 
 
 def usable_device(device: torch.device | str) -> torch.device:
-    """The device with its index; raises where there is no such thing here."""
+    """Returns the device with its index; raises if it cannot be used here."""
     try:
         return torch.empty(0, device=device).device
     except (RuntimeError, AssertionError) as error:
@@ -69,7 +69,7 @@ def usable_device(device: torch.device | str) -> torch.device:
 
 
 def to_tensor(name: str, value: Any, device: torch.device) -> Tensor:
-    """A tensor as it is; a copy of an array on the device, float64 as float32."""
+    """Returns a tensor unchanged; copies an array to the device, float64 as float32."""
     if isinstance(value, Tensor):
         return value
     if not isinstance(value, np.ndarray):
@@ -79,7 +79,7 @@ def to_tensor(name: str, value: Any, device: torch.device) -> Tensor:
     dtype = (
         np.dtype(np.float32) if value.dtype.itemsize == 8 and value.dtype.kind == "f" else None
     )
-    # A copy: contiguous, writable and in the machine's byte order, whatever was given.
+    # The copy is contiguous, writable and in the machine's byte order.
     return torch.from_numpy(np.array(value, dtype or value.dtype.newbyteorder("="))).to(device)
 
 
@@ -96,7 +96,7 @@ def check_tensor(
 
 
 def check_actions(name: str, value: Tensor, num_envs: int) -> None:
-    """Raises unless the value is one whole number per environment, on whatever device."""
+    """Raises unless the value is one integer per environment, on any device."""
     if not isinstance(value, Tensor):
         raise ValueError(f"{name} must be a tensor, got {_type(value)}")
     if value.shape != (num_envs,) or value.dtype not in (torch.int64, torch.int32):
@@ -120,9 +120,9 @@ def check_views(
     device: torch.device,
     num_views: int | None = None,
 ) -> None:
-    """Raises unless these are observations of that shape, as bytes or floats.
+    """Raises unless the views have the wanted shape, as bytes or finite floats.
 
-    Not-a-number is looked for on a CPU only: on a GPU the answer would have to be waited for.
+    Floats are checked for NaN and infinity on a CPU only: on a GPU this would synchronise.
     """
     if num_views is None:
         num_views = view.shape[0] if isinstance(view, Tensor) and view.dim() else 0
@@ -135,11 +135,11 @@ def check_views(
 
 
 def first_difference(found: Mapping[str, Any], wanted: Mapping[str, Tensor]) -> str | None:
-    """Says how saved tensors differ from the wanted ones: the first difference, not all."""
+    """Describes the first difference between saved and wanted tensors; None if equal."""
     if missing := sorted(wanted.keys() - found.keys()):
         return f"lacks {len(missing)} of the wanted tensors, first {missing[0]}"
     if extra := sorted(found.keys() - wanted.keys()):
-        return f"has {len(extra)} tensors of something else, first {extra[0]}"
+        return f"has {len(extra)} unexpected tensors, first {extra[0]}"
     for name, tensor in wanted.items():
         other = found[name]
         if other.shape != tensor.shape or other.dtype != tensor.dtype:
@@ -151,7 +151,7 @@ def first_difference(found: Mapping[str, Any], wanted: Mapping[str, Tensor]) -> 
 
 
 def _is_on(device: torch.device, wanted: torch.device) -> bool:
-    """Whether a device is the wanted one; "cuda" alone is any of them."""
+    """True if the device is the wanted one; "cuda" without an index matches any GPU."""
     return device.type == wanted.type and (wanted.index is None or device.index == wanted.index)
 
 

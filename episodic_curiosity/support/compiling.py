@@ -1,4 +1,4 @@
-"""Functions compiled for a GPU once in a process, for tensors of any length or of a few."""
+"""Functions compiled for a GPU once per process, for dynamic or a few fixed lengths."""
 
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
-# How networks are built, which takes half a millisecond to write down.
+# The repr() of each network, which takes half a millisecond.
 _ARCHITECTURES: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
 _SIZES: dict[Hashable, list[int]] = {}  # see `compiled_size`
-# Long chains of small operations are worth one kernel; the indices are clamped already.
+# Fuses long chains of small operations; skips bounds checks, as indices are already clamped.
 OPTIONS: dict[str, Any] = {"max_fusion_size": 1000, "assert_indirect_indexing": False}
 
 
@@ -29,12 +29,12 @@ def compile_varying(
 ) -> Callable[..., Any]:
     """Compiles a function whose tensors may have any length in their first dimension.
 
-    That goes for tensors in (nested) tuples and lists too, but not for arguments of the `fixed`
-    types. What it returns may be plain tuples where the function makes named ones. Unless it is
-    `differentiable` it runs without gradients, whoever calls: otherwise it would be compiled
-    twice. Where little time is spent, several ways to run a kernel need not be `tuned`.
+    This includes tensors in (nested) tuples and lists, but not arguments of the `fixed` types.
+    Named tuples may be returned as plain ones. Unless `differentiable`, it runs without
+    gradients in any context: otherwise it would be compiled twice. `tuned=False` skips
+    autotuning, for functions that take little time.
     """
-    # torch.compile counts recompilations per code object, and a process may play many tasks.
+    # torch.compile limits recompilations per code object, and a process may run many tasks.
     own = FunctionType(
         function.__code__.replace(),
         function.__globals__,
@@ -59,7 +59,7 @@ def compile_varying(
 
 
 def mark_varying(tensors: Any, dim: int = 0) -> None:
-    """Says of tensors, in tuples and lists too, that one dimension may be of any length."""
+    """Marks one dimension of tensors, also in tuples and lists, as dynamic."""
     if isinstance(tensors, Tensor) and tensors.dim() > dim:
         torch._dynamo.maybe_mark_dynamic(tensors, dim)
     elif isinstance(tensors, tuple | list):
@@ -68,10 +68,10 @@ def mark_varying(tensors: Any, dim: int = 0) -> None:
 
 
 def compiled_size(what: Hashable, wanted: int, *, most_pieces: int = 1) -> int:
-    """The best of the sizes that `what` is compiled for, or else the wanted one, then noted.
+    """Returns a size that `what` is already compiled for, else records and returns `wanted`.
 
-    A fixed size takes a compiler half as long as one that varies, but every other size as long
-    again. So rows are filled up to a larger size, or worked on in pieces of a smaller one.
+    A fixed size compiles in half the time of a dynamic one, but every further size compiles
+    again. So rows are padded to a larger size, or processed in pieces of a smaller one.
     """
     sizes = _SIZES.setdefault(what, [])
     larger = [size for size in sizes if size >= wanted]
@@ -84,20 +84,20 @@ def compiled_size(what: Hashable, wanted: int, *, most_pieces: int = 1) -> int:
 
 
 def compiles(device: torch.device) -> bool:
-    """Whether functions are compiled for this device when they are first called."""
+    """True if functions are compiled for this device when first called."""
     return device.type == "cuda"
 
 
 @contextmanager
 def warming_up(device: torch.device) -> Iterator[None]:
-    """Loads meanwhile what the first steps on a GPU would wait for: cuDNN and a compiler."""
+    """Loads cuDNN and the compiler in a thread, so that the first GPU steps start faster."""
     if not compiles(device):
         yield
         return
     with ThreadPoolExecutor(1) as pool:
         warmed_up = pool.submit(_warm_up, device)
         yield
-        warmed_up.result()  # raises what went wrong there
+        warmed_up.result()  # re-raises the thread's exception
 
 
 def _warm_up(device: torch.device) -> None:
@@ -110,7 +110,7 @@ def _twice(numbers: Tensor) -> Tensor:
 
 
 def run_network(network: nn.Module, inputs: Tensor) -> Tensor:
-    """What a network makes of a batch; on a GPU compiled, once for all that are built alike."""
+    """Runs a network on a batch; on a GPU compiled, once per architecture."""
     if not inputs.is_cuda:
         return _run(network, inputs)
     if network not in _ARCHITECTURES:
@@ -122,7 +122,7 @@ def run_network(network: nn.Module, inputs: Tensor) -> Tensor:
 
 @cache
 def _compiled_for(*_: object) -> Callable[..., Any]:
-    """One for each architecture, shape and dtype: none may be compiled too often."""
+    """One function per key: torch stops recompiling after 8 variants."""
     return compile_varying(_run, fixed=(nn.Module,), differentiable=True)
 
 

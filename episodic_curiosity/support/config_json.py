@@ -1,7 +1,7 @@
-"""Configs as plain JSON values, and back: exact, and typed on the way in.
+"""Converts configs to plain JSON values and back, exactly and with type checks.
 
-Every field must be there and no other: a file that was edited or written by another release is
-answered in a sentence that names the field, never by a default that nobody chose.
+All fields must be present, and no others: a file that was edited or written by another release
+raises an error that names the field; defaults are never filled in.
 """
 
 import dataclasses
@@ -13,16 +13,16 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 Config = TypeVar("Config")
 
 NAMES = {
-    int: "a whole number",
+    int: "an integer",
     float: "a number",
     bool: "true or false",
-    str: "a text",
+    str: "a string",
     NoneType: "null",
 }
 
 
 def to_plain(value: Any) -> Any:
-    """The same in dictionaries, lists, texts and numbers."""
+    """Converts a config to dictionaries, lists, strings and numbers."""
     if dataclasses.is_dataclass(value):
         fields = dataclasses.fields(value)
         return {field.name: to_plain(getattr(value, field.name)) for field in fields}
@@ -37,10 +37,10 @@ def from_plain(
     at: str = "",
     types: Mapping[str, Any] = MappingProxyType({}),
 ) -> Config:
-    """What `to_plain` was given.
+    """Inverse of `to_plain`.
 
-    `at` is the dotted path before the fields' names in a message; `types` says what fields are
-    whose annotation leaves it open.
+    `at` is the dotted path that prefixes field names in messages; `types` overrides the types
+    of fields whose annotation is too general.
     """
     if not isinstance(plain, Mapping):
         raise ValueError(f"{at.rstrip('.') or 'a config'} must be a JSON object, got {plain!r}")
@@ -50,7 +50,7 @@ def from_plain(
 
 
 def check_fields(wanted: type, plain: Mapping[str, Any], at: str = "") -> None:
-    """Raises unless exactly the fields of this dataclass are there."""
+    """Raises unless exactly the fields of the dataclass are present."""
     names = [field.name for field in dataclasses.fields(wanted)]
     for name in plain:
         if name not in names:
@@ -65,7 +65,7 @@ def _value(wanted: Any, plain: Any, at: str) -> Any:
     if origin in (Union, UnionType):
         if plain is None:
             return None
-        # A field that may be None: there are no other unions.
+        # An optional field: there are no other unions.
         (wanted,) = (argument for argument in arguments if argument is not NoneType)
         return _value(wanted, plain, at)
     if origin is Literal:
@@ -86,7 +86,7 @@ def _value(wanted: Any, plain: Any, at: str) -> Any:
 
 
 def _items(wanted: tuple[Any, ...], plain: Any, at: str) -> tuple[Any, ...]:
-    """A tuple of a fixed number of items, or of any number where `...` follows the type."""
+    """A tuple of a fixed number of items, or of any number if `...` follows the type."""
     if isinstance(plain, list) and wanted[-1] is ...:
         wanted = wanted[:1] * len(plain)
     if not isinstance(plain, list) or len(plain) != len(wanted):

@@ -1,4 +1,4 @@
-"""Convolutions in a form that GPUs are fast with.
+"""Convolutions in a form that is fast on GPUs.
 
 Shapes: B frames of h x w pixels.
 """
@@ -6,14 +6,14 @@ Shapes: B frames of h x w pixels.
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad
 
-CHANNEL_MULTIPLE = 8  # what fast kernels want
+CHANNEL_MULTIPLE = 8  # required by fast kernels
 
 
 class Halving(nn.Conv2d):
-    """A convolution of an odd number of pixels, 2 apart: frames of half the size.
+    """A convolution with an odd kernel size and stride 2, which halves the size of frames.
 
-    On a GPU as one over blocks of 2 x 2 pixels, which is the same sums over four times as many
-    channels: there are no fast kernels for three channels, nor for gradients through strides.
+    On a GPU it is computed over blocks of 2 x 2 pixels: the same sums over four times as many
+    channels. There are no fast kernels for three channels, nor for gradients through strides.
     """
 
     def __init__(
@@ -29,10 +29,10 @@ class Halving(nn.Conv2d):
         return self.over_blocks(frames) if frames.is_cuda else super().forward(frames)
 
     def over_blocks(self, frames: Tensor) -> Tensor:
-        """The same as `forward`, by blocks."""
+        """Same as `forward`, over blocks."""
         count, channels, height, width = frames.shape
         padding = self.kernel_size[0] // 2
-        side = padding + 1  # of a kernel in blocks, whose last row and column count half
+        side = padding + 1  # of a kernel in blocks; its last row and column are half padding
         rows, columns = (height + 1) // 2 + padding, (width + 1) // 2 + padding
         below, right = 2 * rows - padding - height, 2 * columns - padding - width
         blocks = pad(frames, (padding, right, padding, below))

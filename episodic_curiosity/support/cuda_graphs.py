@@ -1,24 +1,23 @@
-"""Functions that work in place, replayed on a GPU as one CUDA graph."""
+"""In-place functions replayed on a GPU as one CUDA graph."""
 
 from collections.abc import Callable
 
 import torch
 
-WARM_UPS = 3  # calls before one is recorded: libraries set themselves up in the first ones
+WARM_UPS = 3  # calls before the capture: libraries initialise themselves in the first ones
 
 
 def graph_device(device: torch.device, can_capture: bool = True) -> torch.device | None:
-    """The device if it is a GPU, for work that can be captured; else None."""
+    """The device if it is a GPU and the work can be captured, else None."""
     return device if device.type == "cuda" and can_capture else None
 
 
 class Captured:
-    """Calls a function of no results that reads and changes tensors of its own.
+    """Replays an in-place function as a CUDA graph after three warm-up calls.
 
-    Given a GPU, the calls after the first few are replays of a recorded one: whatever is not on
-    the device (arguments, counters) is as it was then. Recording goes through the function once
-    without computing anything, so its results have to be written into tensors that were there
-    before, never bound to new ones.
+    Without a GPU every call is a plain call. In a replay, everything that is not on the device
+    (arguments, counters) keeps its value from the capture. The capture runs the function once
+    without computing anything, so results must be written into existing tensors.
     """
 
     def __init__(self, function: Callable[..., None], gpu: torch.device | None) -> None:
@@ -47,6 +46,6 @@ class Captured:
         if self._num_calls >= WARM_UPS:
             torch.cuda.synchronize()
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):  # records a call and does not make it
+            with torch.cuda.graph(graph):  # records a call without executing it
                 self._function(*arguments)
             self._graph = graph

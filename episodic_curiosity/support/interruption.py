@@ -1,4 +1,4 @@
-"""Ctrl-C that waits for a good moment."""
+"""Defers Ctrl-C until the run can stop cleanly."""
 
 import signal
 import threading
@@ -10,16 +10,16 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """Whether somebody has asked the run to stop."""
+    """`is_set` is True once the run has been asked to stop."""
 
     is_set = False
 
 
 @contextmanager
 def stop_request(say: Callable[[str], None]) -> Iterator[StopRequest]:
-    """The first Ctrl-C or SIGTERM is noted, for the run to stop when it can; a second one acts.
+    """Records the first Ctrl-C or SIGTERM, for the run to stop cleanly; a second one acts.
 
-    Outside of the main thread signals do not arrive, and nothing is changed.
+    Outside of the main thread signals do not arrive, and no handler is changed.
     """
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
@@ -28,9 +28,9 @@ def stop_request(say: Callable[[str], None]) -> Iterator[StopRequest]:
 
     def note(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
         request.is_set = True
-        # In the middle of another line nothing can be said; the request stands all the same.
+        # Printing fails in the middle of another print; the request is recorded anyway.
         with suppress(RuntimeError):
-            say("stopping after the update or fit under way; once more stops at once")
+            say("stopping after the current update or fit; once more stops immediately")
         signal.signal(number, before[number])
 
     before = {int(number): signal.signal(number, note) for number in SIGNALS}

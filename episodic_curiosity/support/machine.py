@@ -1,4 +1,4 @@
-"""This machine: its cores, its devices, and what is free of its memory and its disks."""
+"""This machine: cores, devices, free memory and free disk space."""
 
 import os
 import platform
@@ -11,14 +11,14 @@ from episodic_curiosity.support.checks import usable_device
 
 
 def num_cores() -> int:
-    """The cores that this process may use where the system tells, all elsewhere."""
+    """The number of cores this process may use, or of all cores if the system does not say."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def processor_name() -> str:
-    """The CPU's name where Linux tells it, its architecture elsewhere."""
+    """The CPU's model name on Linux, its architecture elsewhere."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -26,14 +26,14 @@ def processor_name() -> str:
 
 
 def find_device(name: str) -> torch.device:
-    """The device of that name; "auto" is a GPU where there is one."""
+    """The device of that name; "auto" is a GPU if there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return usable_device(name)
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """What could be allocated now; None where nobody says."""
+    """The free memory of the device in bytes; None if unknown."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     meminfo = Path("/proc/meminfo")
@@ -44,7 +44,7 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def free_on_disk(path: Path, *others: Path) -> int:
-    """Room for files of one folder: what is there under these names already takes no more."""
+    """Free disk space for these files of one folder; space they already use counts as free."""
     there = sum(file.stat().st_size for file in (path, *others) if file.exists())
     folder = next(folder for folder in path.absolute().parents if folder.exists())
     return shutil.disk_usage(folder).free + there

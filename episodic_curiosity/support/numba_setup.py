@@ -16,9 +16,9 @@ config.reload_config()  # type: ignore[no-untyped-call]
 def match_threads() -> None:
     """Lets the next kernel use as many threads as torch does.
 
-    Numba starts its threads, as many as there are cores, when it is first asked about them, and
-    thereby changes torch's number, too: where torch was told to use fewer, every small
-    operation of a network would then wait for a thread that has no core.
+    Numba starts one thread per core when first queried, and thereby changes torch's number of
+    threads, too. If torch was set to use fewer, every small operation of a network would then
+    wait for a thread without a core.
     """
     count = torch.get_num_threads()
     most = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]

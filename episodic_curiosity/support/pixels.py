@@ -1,4 +1,4 @@
-"""Frames as the networks take them: bytes become numbers, and pixels blocks of pixels.
+"""Converts frames to network inputs: bytes to floats, pixels to blocks of pixels.
 
 Shapes: B frames of C channels and h x w pixels.
 """
@@ -15,30 +15,30 @@ from torch.nn import functional
 from episodic_curiosity.support.compiling import compile_varying
 
 BLOCK = 4  # pixels on a side
-LARGE = 64  # pixels on a side from which a CPU gains by bfloat16: smaller ones it slows down
+LARGE = 64  # pixels on a side from which bfloat16 is faster on a CPU; slower for smaller frames
 
 
 def to_input(view: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Frames of bytes become floats in [0, 1]; floats are taken as they are."""
+    """Converts bytes to floats in [0, 1]; floats keep their values."""
     if view.dim() == 4:
-        # Before the bytes become floats: on a CPU that is 1.6 times faster than after.
+        # Before the conversion to floats: on a CPU 1.6 times faster than after it.
         view = view.contiguous(memory_format=torch.channels_last)
     inputs = view.to(dtype)
     return inputs.div_(255.0) if view.dtype == torch.uint8 else inputs
 
 
 def to_blocks(frames: Tensor, padding: int = 0) -> Tensor:
-    """Each block of 4 x 4 pixels as one pixel: (B, 16 * C, h // 4, w // 4), channels last.
+    """Turns each block of 4 x 4 pixels into one: (B, 16 * C, h // 4, w // 4), channels last.
 
-    A convolution with a kernel of 8 and a stride of 4 is one of 2 x 2 such blocks: the same
-    sums, but over 48 channels for 3, which is what fast kernels are made for.
+    A convolution with kernel 8 and stride 4 is one with kernel 2 over blocks: the same sums,
+    but over 48 channels instead of 3, for which kernels are faster.
     """
     if padding:
         frames = functional.pad(frames, (padding,) * 4)
     count, channels, height, width = frames.shape
     rows, columns = height // BLOCK, width // BLOCK
     if frames.is_cpu and frames.dtype == torch.uint8 and width % BLOCK == 0:
-        # The four bytes of a block's row as one number: three times as fast.
+        # The four bytes of a block's row as one int32: three times as fast.
         words = frames.contiguous().view(torch.int32)[:, :, : rows * BLOCK]
         words = words.reshape(count, channels, rows, BLOCK, columns).permute(0, 2, 4, 1, 3)
         blocks = words.contiguous().view(torch.uint8)  # (B, h / 4, w / 4, C, 16)
@@ -50,7 +50,7 @@ def to_blocks(frames: Tensor, padding: int = 0) -> Tensor:
 
 
 def blocks_to_input(frames: Tensor, dtype: torch.dtype, padding: int = 0) -> Tensor:
-    """Blocks of pixels as numbers; on a GPU by one compiled kernel."""
+    """Converts frames to blocks of floats; on a GPU by one compiled kernel."""
     work = _blocks_to_input
     if frames.is_cuda:
         work = _compiled_for(frames.shape[1:], frames.dtype, dtype, padding)
@@ -63,12 +63,12 @@ def _blocks_to_input(frames: Tensor, dtype: torch.dtype, padding: int) -> Tensor
 
 @cache
 def _compiled_for(*_: object) -> Callable[..., Tensor]:
-    """One for each shape and dtype: torch.compile refuses to compile one function too often."""
+    """One function per key: torch stops recompiling after 8 variants."""
     return compile_varying(_blocks_to_input)
 
 
 def computing_in(device: torch.device, frame_shape: tuple[int, ...]) -> torch.dtype:
-    """The dtype in which a device is fastest with convolutions over such frames."""
+    """The fastest dtype for convolutions over such frames on the device."""
     fast = device.type == "cuda" or (
         device.type == "cpu" and min(frame_shape[-2:]) >= LARGE and _cpu_has_bfloat16()
     )
@@ -76,10 +76,10 @@ def computing_in(device: torch.device, frame_shape: tuple[int, ...]) -> torch.dt
 
 
 def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[Any]:
-    """Computes in that dtype; weights and what follows stay float32."""
+    """Autocasts to the dtype without a weight cache; does nothing for float32."""
     if dtype == torch.float32:
         return nullcontext()
-    # Every weight is used once: keeping its bfloat16 copy would only disturb a CUDA graph.
+    # Each weight is used once: caching its bfloat16 copy would only disturb a CUDA graph.
     return torch.autocast(device.type, dtype, cache_enabled=False)
 
 

@@ -1,7 +1,7 @@
-"""Random numbers that depend on (seed, counters) alone, not on who else draws.
+"""Random numbers that depend only on (seed, counters), not on other draws.
 
-One environment draws the same numbers by itself, inside a batch of thousands and inside a
-replayed CUDA graph, and there is no generator whose state a checkpoint could forget.
+An environment draws the same numbers alone, in a batch of thousands and in a replayed CUDA
+graph, and there is no generator state to save in checkpoints.
 """
 
 import operator
@@ -31,7 +31,7 @@ def random_bits(*counters: Tensor | int) -> Tensor:
 
     At least one counter is a tensor; the order of the counters matters.
     """
-    # Numbers stay Python's until they meet a tensor: a dozen small operations less for each.
+    # Counters stay Python ints until they meet a tensor, which saves a dozen operations each.
     bits: Tensor | int | None = None
     for counter in counters:
         if bits is None:
@@ -47,14 +47,14 @@ def more_bits(bits: Tensor, counter: Tensor | int) -> Tensor: ...
 @overload
 def more_bits(bits: Tensor | int, counter: Tensor | int) -> Tensor | int: ...
 def more_bits(bits: Tensor | int, counter: Tensor | int) -> Tensor | int:
-    """random_bits(*counters, counter), where the bits are random_bits(*counters)."""
+    """random_bits(*counters, counter), given bits = random_bits(*counters)."""
     return mix(bits ^ mix(counter & MASK_32))
 
 
 def seed_words(seed: int) -> tuple[int, int]:
-    """A seed of up to 63 bits as two counters."""
+    """Splits a seed of up to 63 bits into two counters."""
     if isinstance(seed, bool) or not 0 <= operator.index(seed) < 1 << 63:
-        raise ValueError(f"seed must be a whole number from 0 to 2**63 - 1, got {seed!r}")
+        raise ValueError(f"seed must be an integer from 0 to 2**63 - 1, got {seed!r}")
     return seed & MASK_32, seed >> 32
 
 
@@ -69,11 +69,11 @@ def random_unit(*counters: Tensor | int) -> Tensor:
 
 
 def bits_below(limit: Tensor | int, bits: Tensor) -> Tensor:
-    """Random bits as an integer in [0, limit)."""
+    """Converts random bits to an integer in [0, limit)."""
     return (bits * limit) >> 32
 
 
 def bits_to_unit(bits: Tensor) -> Tensor:
-    """Random bits as a float32 in [0, 1)."""
-    # The top 24 bits are what a float32 can hold: rounding never reaches 1.
+    """Converts random bits to a float32 in [0, 1)."""
+    # A float32 holds the top 24 bits exactly: no rounding up to 1.
     return (bits >> 8).to(torch.float32) * 2.0**-24

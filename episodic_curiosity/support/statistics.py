@@ -1,7 +1,7 @@
-"""What a sample says about where it came from: mean, spread, and how sure the mean is.
+"""Sample statistics with bootstrap confidence intervals.
 
-Scores of several tasks are samples in strata, which weigh the same however many seeds each has;
-each is resampled by itself. Shapes: V values, R resamples; W values of those compared with.
+Scores of several tasks form strata, one per task, with equal weight whatever the number of
+seeds; each is resampled by itself. Shapes: V values, R resamples; W values compared with.
 """
 
 import math
@@ -15,26 +15,26 @@ from episodic_curiosity.support.checks import check_at_least
 
 CONFIDENCE = 0.95
 NUM_RESAMPLES = 10_000
-PIECE = 1 << 22  # values drawn at once, so that a large sample needs no more memory
+PIECE = 1 << 22  # values drawn per batch, to limit the memory
 
 
 class Summary(NamedTuple):
-    """A sample in short."""
+    """Summary statistics of a sample."""
 
     num_values: int
     mean: float
-    deviation: float | None  # sample standard deviation; a single value has none
-    low: float  # the interval that holds the true mean with 95 % confidence
+    deviation: float | None  # sample standard deviation; None for a single value
+    low: float  # 95 % confidence interval of the mean
     high: float
 
 
 class Estimate(NamedTuple):
-    """A number and the interval that holds the true one with 95 % confidence."""
+    """An estimate with its 95 % confidence interval."""
 
     value: float
     low: float
     high: float
-    num_values: int  # of the smallest sample behind it; of one the interval says nothing
+    num_values: int  # of the smallest sample; with 1 the interval means nothing
 
 
 def summarise(values: ArrayLike, *, seed: int = 0) -> Summary:
@@ -63,11 +63,11 @@ def bootstrap_interval(
 def interquartile_mean(
     strata: Sequence[ArrayLike], *, num_resamples: int = NUM_RESAMPLES, seed: int = 0
 ) -> Estimate:
-    """The mean of the middle half of all values together, each stratum being (V,) values.
+    """The mean of the middle half of all values together; each stratum is (V,) values.
 
-    Where strata differ in size, each value is first repeated until they no longer do. Then a
-    quarter of the values, rounded down, is cut from each end: of three or fewer none is, of
-    five the best and the worst.
+    If strata differ in size, values are first repeated to equal sizes. Then a quarter of the
+    values, rounded down, is cut from each end: none of three or fewer, the best and the worst
+    of five.
     """
     samples = [_checked(values) for values in strata]
     if not samples:
@@ -90,9 +90,9 @@ def probability_of_improvement(
     num_resamples: int = NUM_RESAMPLES,
     seed: int = 0,
 ) -> Estimate:
-    """How likely a run of ours beats a run of theirs on the same task, which is drawn first.
+    """The probability that a run of ours beats one of theirs on a random task.
 
-    One stratum for each task: (V,) values of ours beside (W,) of theirs. A tie counts half.
+    One stratum per task: (V,) values of ours, (W,) of theirs. A tie counts half.
     """
     samples = [_checked(values) for values in (*ours, *theirs)]
     if not ours or len(ours) != len(theirs):
@@ -124,13 +124,13 @@ def ratio_of_means(
     num_resamples: int = NUM_RESAMPLES,
     seed: int = 0,
 ) -> Estimate:
-    """The mean of (V,) values over the mean of (W,) others, which must be above zero.
+    """The mean of (V,) values divided by the mean of (W,) others, which must be above zero.
 
-    The interval has no upper end where the others might as well be zero.
+    The interval has no upper end if the mean of the others might be zero.
     """
     our, their = _checked(ours), _checked(theirs)
     if their.mean() <= 0.0:
-        raise ValueError(f"the mean divided by must be above 0, got {their.mean():g}")
+        raise ValueError(f"the mean of theirs must be above 0, got {their.mean():g}")
     found = []
     for drawn in _draws([len(our), len(their)], num_resamples, seed):
         above, below = our[drawn[0]].mean(axis=1), their[drawn[1]].mean(axis=1)
@@ -144,7 +144,7 @@ def ratio_of_means(
 
 
 def _draws(sizes: Sequence[int], num_resamples: int, seed: int) -> Iterator[list[NDArray[Any]]]:
-    """Piece by piece, (R, V) numbers of values for each stratum of V."""
+    """Yields batches of resamples: (R, V) indices for each stratum of V values."""
     check_at_least("num_resamples", num_resamples, 1)
     generator = np.random.default_rng(seed)
     piece = max(1, PIECE // sum(sizes))
@@ -154,14 +154,14 @@ def _draws(sizes: Sequence[int], num_resamples: int, seed: int) -> Iterator[list
 
 
 def _counts(drawn: NDArray[Any]) -> NDArray[Any]:
-    """How often each value is in a resample, (R, V), from (R, V) numbers of values."""
+    """How often each value is in a resample, (R, V), from (R, V) indices."""
     first = np.arange(len(drawn))[:, None] * drawn.shape[1]
     counts = np.bincount((first + drawn).ravel(), minlength=drawn.size)
     return counts.reshape(drawn.shape)
 
 
 def _middle_half(values: NDArray[Any], times: NDArray[Any]) -> NDArray[Any]:
-    """The interquartile mean of each row of (R, V) values, (R,), each taken (V,) times."""
+    """The interquartile mean of each row, (R,), of (R, V) values repeated (V,) times."""
     order = np.argsort(values, axis=1)
     times = times[order]  # (R, V)
     last = times.cumsum(axis=1)
@@ -176,7 +176,7 @@ def _middle_half(values: NDArray[Any], times: NDArray[Any]) -> NDArray[Any]:
 def _middle(values: NDArray[Any], confidence: float) -> tuple[float, float]:
     """The interval that leaves the same share of (R,) values out at each end."""
     if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(values, (tail, 1.0 - tail))
     return float(low), float(high)
@@ -185,7 +185,7 @@ def _middle(values: NDArray[Any], confidence: float) -> tuple[float, float]:
 def _checked(values: ArrayLike) -> NDArray[Any]:
     sample = np.asarray(values, np.float64)
     if sample.ndim != 1 or not len(sample):
-        raise ValueError(f"values must be a list of at least one, got shape {sample.shape}")
+        raise ValueError(f"values must be a non-empty list, got shape {sample.shape}")
     if not np.isfinite(sample).all():
         raise ValueError("values must be finite, got NaN or infinity")
     return sample

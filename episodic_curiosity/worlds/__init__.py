@@ -1,1 +1,1 @@
-"""Observations in: one folder for each family of worlds, what they share beside them."""
+"""Worlds: one folder per family, with the shared interface and registry at this level."""

@@ -1,4 +1,4 @@
-"""Worlds by the names of their tasks."""
+"""Finds and builds worlds by task name."""
 
 import re
 from typing import Any
@@ -19,7 +19,7 @@ FAMILIES = ("maze", "dmlab", "vizdoom", "gym", "ant")
 LAB_LEVEL = re.compile(r"[\w-]+(/[\w-]+)*")
 
 
-# What the worlds of a family can be told, where that is more than every world can.
+# The config class of each family.
 WORLDS: dict[str, type[WorldConfig]] = {
     "maze": MazeConfig,
     "dmlab": DMLabConfig,
@@ -30,14 +30,14 @@ WORLDS: dict[str, type[WorldConfig]] = {
 
 
 def find_world(task: str) -> type[WorldConfig]:
-    """What the world of a task can be told."""
+    """Returns the config class of a task's world."""
     family = task.partition("/")[0]
     check_choice("a task's family", family, FAMILIES)
     return WORLDS.get(family, WorldConfig)
 
 
 def what_it_loads(task: str) -> str | None:
-    """Says which module or file a task's name asks for; None where it asks for neither."""
+    """Describes the module or file that a task's name loads; None if it loads neither."""
     family, _, member = task.partition("/")
     module = member.rpartition(":")[0]
     if family == "gym" and module:
@@ -58,10 +58,10 @@ def make_world(
     split: Split = "train",
     **options: Any,
 ) -> World:
-    """Makes the world of a task such as "maze/sparse+noise" or "gym/CartPole-v1".
+    """Builds the world of a task such as "maze/sparse+noise" or "gym/CartPole-v1".
 
-    A suffix puts a television into the picture; the options are those of the family's world
-    (and of the television). A family's dependencies are imported only when it is asked for.
+    A "+" suffix adds a television to the frames. `options` are those of the family's world and
+    of the television. A family's dependencies are imported only when one of its tasks is built.
     """
     name, plus, programme = task.partition("+")
     family, _, member = name.partition("/")
@@ -71,7 +71,7 @@ def make_world(
     if family == "vizdoom":
         from episodic_curiosity.worlds.vizdoom.world import ViZDoomWorld
 
-        scenario = task.partition("/")[2]  # maybe a path, with a plus of its own
+        scenario = task.partition("/")[2]  # may be a path that contains a plus
         return ViZDoomWorld(
             scenario, num_envs=num_envs, seed=seed, device=device, split=split, **options
         )

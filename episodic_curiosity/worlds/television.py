@@ -1,8 +1,8 @@
-"""The randomised TV: a world whose lower right quadrant shows what no action explains.
+"""The randomised TV: the lower right quadrant of each frame shows random images or noise.
 
-The screen is black when an episode begins. After that it shows one of k images or noise, which
-changes when the agent spends a step on the switch (an otherwise idle action), or noise
-that is new at every step. Shapes: N environments, k images, q x r pixels of a quadrant.
+The screen is black when an episode begins. Then it shows one of k images or noise, which
+changes when the agent takes the switch action (otherwise idle), or noise that changes at
+every step. Shapes: N environments, k images, q x r pixels in a quadrant.
 """
 
 import colorsys
@@ -20,16 +20,16 @@ from episodic_curiosity.support.checks import first_difference
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds.base import RedrawableWorld, RestorableWorld, Step, World
 
-BLACK = 0  # what is shown: BLACK, an image's number counted from 1, or the seed of a noise
+BLACK = 0  # a value of `shown`; others are an image's number, from 1, or the seed of a noise
 SHOWN_BYTES = 8
 PICTURE_SIZE = 64
 PICTURE_FILES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
-STREAM = 0x7E1E  # keeps a television's random numbers apart from those of its world
+STREAM = 0x7E1E  # separates the television's random numbers from the world's
 
 
 @dataclass(frozen=True)
 class Programme:
-    """What is on, and whether an action changes it."""
+    """The content of a television, and whether an action changes it."""
 
     num_images: int  # 0: noise
     switched: bool
@@ -52,16 +52,16 @@ def find_programme(name: str) -> Programme:
 
 
 class _OurWorld(RestorableWorld, RedrawableWorld, Protocol):
-    """A world that can do all that ours can."""
+    """A world that can be restored and redrawn."""
 
 
 class Television:
-    """Any world with frames, and a television in them."""
+    """Wraps a world with frames and draws a television into them."""
 
     def __init__(
         self, world: World, programme: str, *, seed: int, pictures: str | Path | None = None
     ) -> None:
-        """`pictures` is a folder of images to show instead of those made here."""
+        """`pictures` is a folder of images to show instead of the generated ones."""
         inner = world.spec
         self._programme = find_programme(programme)
         if not any(_is_frame(shape) for shape in (inner.observation_shape, inner.view_shape)):
@@ -93,7 +93,7 @@ class Television:
         self._shown = torch.zeros_like(numbers)
 
     def reset(self, seed: int | None = None) -> Step:
-        """Begins a new episode everywhere, with a black screen."""
+        """Starts a new episode in every environment, with a black screen."""
         step = self.world.reset(seed)
         if seed is not None:
             numbers = torch.arange(self.spec.num_envs, device=self.spec.device)
@@ -104,7 +104,7 @@ class Television:
         return step._replace(observation=observation, view=view)
 
     def step(self, actions: Tensor) -> Step:
-        """Acts once everywhere and changes what is on where the programme says so."""
+        """Steps the world and changes the picture where the programme says so."""
         step = self.world.step(actions)
         if self._programme.switched:
             changed = actions == self.spec.num_actions - 1
@@ -122,31 +122,31 @@ class Television:
         return step._replace(observation=observation, view=view)
 
     def close(self) -> None:
-        """Closes the world behind the screen."""
+        """Closes the wrapped world."""
         self.world.close()
 
     def snapshot(self) -> Tensor:
-        """The world's snapshot and what is on, in 8 bytes more."""
+        """Returns the wrapped world's snapshot with 8 more bytes for the picture shown."""
         return _with_shown(self._restorable().snapshot(), self._shown)
 
     def redraw(self, snapshots: Tensor) -> Tensor:
-        """The views of snapshots, television included."""
+        """Renders the views of snapshots, television included."""
         inner, shown = self._split(snapshots)
         return self._paint(self._restorable().redraw(inner), shown)
 
     def redraw_observation(self, snapshots: Tensor) -> Tensor:
-        """The observations of snapshots, television included."""
+        """Renders the observations of snapshots, television included."""
         inner, shown = self._split(snapshots)
         return self._paint(self._restorable().redraw_observation(inner), shown)
 
     def state(self) -> dict[str, Tensor]:
-        """The world's state and the television's."""
+        """Returns a copy of the wrapped world's state and the television's."""
         own = {"key": self._key, "changes": self._changes, "shown": self._shown}
         own = {f"television.{name}": field.clone() for name, field in own.items()}
         return self._restorable().state() | own
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continues where a world of the same task and size was."""
+        """Resumes from the state of a world of the same task and size."""
         own = {
             "television.key": self._key,
             "television.changes": self._changes,
@@ -154,19 +154,19 @@ class Television:
         }
         saved = {name: field for name, field in state.items() if name in own}
         if difference := first_difference(saved, own):
-            raise ValueError(f"this is no state of {self.spec.task}: it {difference}")
+            raise ValueError(f"this is not a state of {self.spec.task}: it {difference}")
         self._restorable().load_state({k: v for k, v in state.items() if k not in own})
         for name, field in own.items():
             field.copy_(saved[name])
 
     def _split(self, snapshots: Tensor) -> tuple[Tensor, Tensor]:
-        """The snapshots of the world behind the screen, and what is on it."""
+        """Splits snapshots into the wrapped world's and the pictures shown."""
         snapshots = snapshots.to(self.spec.device)
         if snapshots.dim() != 2 or snapshots.shape[1] <= SHOWN_BYTES:
-            raise ValueError(f"snapshots are (rows, bytes), got {tuple(snapshots.shape)}")
+            raise ValueError(f"snapshots must be (rows, bytes), got {tuple(snapshots.shape)}")
         shown = snapshots[:, -SHOWN_BYTES:].clone(memory_format=torch.contiguous_format)
         shown = shown.view(torch.int64).squeeze(1)
-        if self._images:  # a number from elsewhere shows some picture, not another's memory
+        if self._images:  # an invalid number must not index out of bounds
             shown = shown.clamp(0, self._programme.num_images)
         return snapshots[:, :-SHOWN_BYTES], shown
 
@@ -178,12 +178,12 @@ class Television:
     def _paint_both(
         self, observation: Tensor, view: Tensor, shown: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Paints both sizes of one frame, or the one there is."""
+        """Paints observations and views, once if they are the same tensor."""
         painted = self._paint(observation, shown)
         return painted, painted if view is observation else self._paint(view, shown)
 
     def _paint(self, frames: Tensor, shown: Tensor) -> Tensor:
-        """A copy of (N, 3, h, w) frames with the television in the lower right quadrant."""
+        """Copies (N, 3, h, w) frames and paints the television's quadrant."""
         if not _is_frame(frames.shape[1:]):
             return frames
         rows, columns = _quadrant(frames.shape[1:])
@@ -194,7 +194,7 @@ class Television:
         return frames
 
     def _noise(self, shown: Tensor, size: tuple[int, int]) -> Tensor:
-        """Each seed's noise, drawn for the view and resized for any other frame."""
+        """The noise of each seed, drawn at the view's size and resized for other frames."""
         own = _quadrant(self.spec.view_shape) if _is_frame(self.spec.view_shape) else size
         pixels = torch.arange(own[0] * own[1], device=shown.device)
         bits = random_bits(shown[:, None], pixels)[:, None]  # (N, 1, q * r)
@@ -204,7 +204,7 @@ class Television:
         return noise if own == size else _resize(noise, size)
 
     def _pictures(self, folder: str | Path | None) -> Tensor:
-        """(k, 3, ...) uint8."""
+        """The k images, (k, 3, ...) uint8."""
         count = self._programme.num_images
         if folder is None:
             return torch.stack([_make_picture(number) for number in range(count)])
@@ -217,7 +217,7 @@ class Television:
 
 
 def _with_shown(snapshots: Tensor, shown: Tensor) -> Tensor:
-    """Snapshots of the world behind, and (N,) what is on, in SHOWN_BYTES more."""
+    """Appends the (N,) pictures shown to snapshots, SHOWN_BYTES each."""
     return torch.cat((snapshots, shown[:, None].view(torch.uint8)), dim=1)
 
 
@@ -235,7 +235,7 @@ def _resize(pictures: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def _make_picture(number: int) -> Tensor:
-    """A two-coloured pattern, (3, 64, 64) uint8; no two numbers give the same one."""
+    """A two-coloured pattern, (3, 64, 64) uint8, different for every number."""
     y, x = np.mgrid[:PICTURE_SIZE, :PICTURE_SIZE] / PICTURE_SIZE
     waves = 2 * np.pi * (2 + number // 5)
     pattern = (
@@ -245,7 +245,7 @@ def _make_picture(number: int) -> Tensor:
         np.sin(waves * x) * np.sin(waves * y),
         np.sin(2 * waves * np.hypot(x - 0.5, y - 0.5)),
     )[number % 5]
-    hue = number * 0.381966 % 1.0  # steps of the golden ratio never come near each other
+    hue = number * 0.381966 % 1.0  # steps of the golden ratio keep hues apart
     colours = [
         colorsys.hsv_to_rgb(h % 1.0, s, v)
         for h, s, v in ((hue, 0.9, 1.0), (hue + 0.5, 0.7, 0.5))
@@ -255,16 +255,16 @@ def _make_picture(number: int) -> Tensor:
 
 
 def _read_pictures(folder: Path, count: int) -> Tensor:
-    """The first `count` pictures of a folder in the order of their names."""
+    """Reads the first `count` images of a folder, sorted by name."""
     try:
         from PIL import Image
     except ImportError as missing:
-        raise ImportError("showing pictures of your own needs Pillow") from missing
+        raise ImportError("custom pictures need Pillow: pip install pillow") from missing
     if not folder.is_dir():
         raise ValueError(f"pictures must be a folder of images, got {str(folder)!r}")
     files = sorted(file for file in folder.iterdir() if file.suffix.lower() in PICTURE_FILES)
     if len(files) < count:
-        raise ValueError(f"{folder} has {len(files)} pictures and {count} are to be shown")
+        raise ValueError(f"{folder} must have at least {count} pictures, got {len(files)}")
     pictures = []
     for file in files[:count]:
         with Image.open(file) as image:

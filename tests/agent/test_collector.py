@@ -247,5 +247,5 @@ def test_a_world_that_begins_anew_plays_other_episodes_than_the_first_ones():
 
 
 def test_too_few_steps():
-    with pytest.raises(ValueError, match="num_steps must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="num_steps must be an integer of at least 1"):
         Collector(Scripted(steps_of()), agent_for(Scripted(steps_of())), ByPlace(), 0, seed=0)

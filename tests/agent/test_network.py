@@ -135,7 +135,7 @@ def test_the_deterministic_action_is_the_most_likely_one():
     [
         (((3, 84), 9), r"observation_shape must be .* got \(3, 84\)"),
         (((3, 20, 84), 9), r"frames must be at least 36 x 36, got \(3, 20, 84\)"),
-        (((5,), 0), "num_actions must be a whole number of at least 1, got 0"),
+        (((5,), 0), "num_actions must be an integer of at least 1, got 0"),
     ],
 )
 def test_impossible_agents(arguments, message):
@@ -144,7 +144,7 @@ def test_impossible_agents(arguments, message):
 
 
 def test_an_agent_without_values():
-    with pytest.raises(ValueError, match="num_values must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="num_values must be an integer of at least 1"):
         Agent((5,), 3, num_values=0)
 
 

@@ -282,7 +282,7 @@ def test_states_of_something_else():
     ):
         ppo.load_state_dict(other)
     with_auxiliary = make_ppo(make_agent(), auxiliary=Recorder()).state_dict()
-    with pytest.raises(ValueError, match=r"something else, first auxiliary\.weight"):
+    with pytest.raises(ValueError, match=r"unexpected tensors, first auxiliary\.weight"):
         ppo.load_state_dict(with_auxiliary)
 
 
@@ -318,7 +318,7 @@ def test_a_rollout_that_does_not_fit():
 
 def test_an_agent_that_does_not_fit():
     with pytest.raises(
-        ValueError, match="bonus_head=True wants an agent with num_values=2, got"
+        ValueError, match="bonus_head=True needs an agent with num_values=2, got"
     ):
         make_ppo(make_agent(), bonus_head=True)
 
@@ -326,11 +326,11 @@ def test_an_agent_that_does_not_fit():
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"num_steps": 0}, "num_steps must be a whole number of at least 1, got 0"),
+        ({"num_steps": 0}, "num_steps must be an integer of at least 1, got 0"),
         ({"gamma": 1.5}, "gamma must be a number from 0 to 1, got 1.5"),
         ({"learning_rate": 0}, "learning_rate must be a finite number above 0, got 0"),
         ({"decay": "cosine"}, "decay must be one of linear, constant, got 'cosine'"),
-        ({"bonus_gamma": 0.9}, "bonus_gamma is for the bonus_head, which is off, got 0.9"),
+        ({"bonus_gamma": 0.9}, "bonus_gamma must be None without bonus_head, got 0.9"),
         ({"bonus_head": True, "bonus_gamma": -1}, "bonus_gamma must be a number from 0 to 1"),
         ({"entropy_coefficient": math.nan}, "entropy_coefficient must be a finite number"),
     ],

@@ -178,12 +178,12 @@ def test_bad_calls_name_what_they_got_and_what_they_want(call, view, first, erro
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_envs": 0}, "num_envs must be a whole number of at least 1, got 0"),
-        ({"num_envs": 2.5}, r"num_envs must be a whole number of at least 1, got 2\.5"),
-        ({"num_envs": True}, "num_envs must be a whole number of at least 1, got True"),
-        ({"seed": 1.5}, r"seed must be a whole number of at least 0, got 1\.5"),
+        ({"num_envs": 0}, "num_envs must be an integer of at least 1, got 0"),
+        ({"num_envs": 2.5}, r"num_envs must be an integer of at least 1, got 2\.5"),
+        ({"num_envs": True}, "num_envs must be an integer of at least 1, got True"),
+        ({"seed": 1.5}, r"seed must be an integer of at least 0, got 1\.5"),
         ({"r_network": "x"}, "r_network must be an RNetwork, got str"),
-        ({"memory_capacity": 0}, "memory_capacity must be a whole number .* got 0"),
+        ({"memory_capacity": 0}, "memory_capacity must be an integer .* got 0"),
         ({"aggregate": "median"}, "aggregate must be one of percentile_90, .* got 'median'"),
         ({"online": {}}, "online must be an OnlineConfig, got dict"),
         (

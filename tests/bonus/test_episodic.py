@@ -201,7 +201,7 @@ def random_r_network(comparator: str) -> RNetwork:
     ("config", "message"),
     [
         ({"aggregate": "mean"}, "aggregate must be one of percentile_90, .*, got 'mean'"),
-        ({"memory_capacity": 0}, "memory_capacity must be a whole number .* got 0"),
+        ({"memory_capacity": 0}, "memory_capacity must be an integer .* got 0"),
         ({"alpha": -1.0}, r"alpha must be a finite number above 0, got -1\.0"),
         ({"alpha": float("nan")}, "alpha must be a finite number above 0, got nan"),
         ({"alpha": "0.03"}, r"alpha must be a finite number above 0, got '0\.03'"),

@@ -91,9 +91,9 @@ def test_state_goes_on_as_if_nothing_had_happened():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0, 4, 3), "num_envs must be a whole number of at least 1, got 0"),
-        ((2, 0, 3), "memory_capacity must be a whole number of at least 1, got 0"),
-        ((2, 4, 0), "embedding_size must be a whole number of at least 1, got 0"),
+        ((0, 4, 3), "num_envs must be an integer of at least 1, got 0"),
+        ((2, 0, 3), "memory_capacity must be an integer of at least 1, got 0"),
+        ((2, 4, 0), "embedding_size must be an integer of at least 1, got 0"),
     ],
 )
 def test_impossible_sizes(arguments, message):

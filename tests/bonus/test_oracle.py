@@ -99,5 +99,5 @@ def test_bad_input():
         OracleConfig(alpha=-1)
     with pytest.raises(ValueError, match="cell must be a finite number above 0, got 0"):
         OracleConfig(cell=0)
-    with pytest.raises(ValueError, match="episode_steps must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="episode_steps must be an integer of at least 1"):
         VisitedCells(2, episode_steps=0, cell=1.0)

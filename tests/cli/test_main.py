@@ -181,7 +181,7 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
             "train --task maze/sparse --method ppo+ec --r-network fast --r-network-from x",
             "--r-network is for a new R-network",
         ),
-        ("fit --task maze/sparse --steps 0 --out x", "steps must be a whole number of"),
+        ("fit --task maze/sparse --steps 0 --out x", "steps must be an integer of"),
         ("fit --out x", "say whose random play to fit to"),
         ("fit --task maze/sparse --tasks maze/dense-1 --out x", "say whose random play"),
         ("fit --task maze/sparse", "--out"),

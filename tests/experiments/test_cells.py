@@ -187,7 +187,7 @@ def test_mistakes_are_named():
         cell(wrong).run()
     with pytest.raises(ValueError, match=r"has no r_network\.comparator"):
         cell(Variant(name="x", changes=(("r_network.comparator", "dot"),)), "ppo").run()
-    with pytest.raises(ValueError, match="memory_capacity must be a whole number"):
+    with pytest.raises(ValueError, match="memory_capacity must be an integer"):
         cell(Variant(name="x", changes=(("bonus.memory_capacity", "all"),))).run()
     with pytest.raises(ValueError, match="steps are too few"):
         cell(steps=1000, method="ppo").run()

@@ -160,5 +160,5 @@ def test_without_ray_the_extra_is_named(settings, monkeypatch):
 def test_requests_are_checked():
     with pytest.raises(ValueError, match="num_gpus must be a finite number above 0, got -1"):
         Request(num_gpus=-1)
-    with pytest.raises(ValueError, match="num_retries must be a whole number of at least 0"):
+    with pytest.raises(ValueError, match="num_retries must be an integer of at least 0"):
         Request(num_retries=-1)

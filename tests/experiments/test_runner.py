@@ -277,7 +277,7 @@ def test_what_cannot_be_run_is_said_before_anything_is(settings, measured):
     with pytest.raises(ValueError, match="10 steps are too few"):
         run_cells([a_cell(0), short], settings)
     assert measured == []
-    with pytest.raises(ValueError, match="episodes must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="episodes must be an integer of at least 1"):
         dataclasses.replace(settings, episodes=0)
 
 

@@ -34,5 +34,5 @@ def test_a_mixture_is_its_parts_side_by_side():
 
 def test_a_mixture_s_parts_are_of_one_length():
     parts = [Frames(torch.zeros(n, 2, 3), torch.zeros(n, 2, dtype=torch.bool)) for n in (5, 4)]
-    with pytest.raises(ValueError, match=r"must be of one length, got \[4, 5\] steps"):
+    with pytest.raises(ValueError, match=r"must have one length, got \[4, 5\] steps"):
         Mixture(parts)

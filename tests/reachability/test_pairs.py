@@ -148,8 +148,8 @@ def test_a_short_episode_has_no_far_pair(sampler):
         (torch.zeros(5, dtype=torch.bool), {}, r"first must be .* got \(5,\) of torch.bool"),
         (torch.zeros(5, 2), {}, r"first must be .* got \(5, 2\) of torch.float32"),
         (torch.zeros(0, 2, dtype=torch.bool), {}, r"not empty, got \(0, 2\)"),
-        (one_episode(9), {"k": 0}, "k must be a whole number of at least 1, got 0"),
-        (one_episode(9), {"gamma": 0}, "gamma must be a whole number of at least 1, got 0"),
+        (one_episode(9), {"k": 0}, "k must be an integer of at least 1, got 0"),
+        (one_episode(9), {"gamma": 0}, "gamma must be an integer of at least 1, got 0"),
         (one_episode(9), {"sampler": "best"}, "sampler must be one of offline, .*, got 'best'"),
     ],
 )

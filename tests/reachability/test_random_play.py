@@ -48,7 +48,7 @@ def test_the_steps_of_all_environments_together_from_a_reset():
     places = everything(played).view(10, 3, -1)
     moved = (places[1:] != places[:-1]).any(dim=2)
     assert torch.equal(moved, torch.stack(world.actions) == 1)
-    with pytest.raises(ValueError, match="num_steps must be a whole number of at least 3"):
+    with pytest.raises(ValueError, match="num_steps must be an integer of at least 3"):
         random_play(world, 2, seed=0)
 
 

@@ -99,7 +99,7 @@ def test_a_replay_keeps_its_dtype_and_shape(kind, tmp_path):
     replay = make(kind, tmp_path)
     right = torch.uint8 if kind == "snapshots" else torch.float32
     views, first = steps(range(3), right)
-    with pytest.raises(TypeError, match=r"must stay of dtype torch\..*, got torch.int64"):
+    with pytest.raises(TypeError, match=r"must keep their dtype torch\..*, got torch.int64"):
         replay.extend(views.long(), first)
     with pytest.raises(ValueError, match=r"s must have shape \(3, 2, 2\), got \(3, 1, 2\)"):
         replay.extend(views[:, :1], first)
@@ -127,7 +127,7 @@ def test_sizes_are_said_beforehand(tmp_path):
 
 
 def test_what_does_not_fit_is_refused_before_it_is_tried():
-    with pytest.raises(MemoryError, match=r"wants 4000\.0 GB, cpu has .* GB free: lower"):
+    with pytest.raises(MemoryError, match=r"needs 4000\.0 GB, cpu has .* GB free: lower"):
         check_fits((10**6, 10, 400_000), torch.uint8, CPU)
 
 
@@ -186,7 +186,7 @@ class TestFrameFile:
         resumed.load_state_dict(replay.state_dict())
         fill(resumed, range(6, 9))
         make("file", tmp_path, spare=6).load_state_dict(older)
-        with pytest.raises(RuntimeError, match=r"6 spare steps .* got 7: give it more"):
+        with pytest.raises(RuntimeError, match=r"6 spare steps .* got 7: increase `spare`"):
             fill(resumed, range(9, 10))
         resumed.state_dict()
         fill(resumed, range(9, 12))
@@ -238,13 +238,13 @@ class TestFrameFile:
         with pytest.raises(ValueError, match="a frame file's state has added, checksum, first"):
             make("file", tmp_path).load_state_dict({})
         path.write_bytes(bytes(path.stat().st_size))
-        with pytest.raises(LoadError, match=r"replay.bin does not hold the frames that"):
+        with pytest.raises(LoadError, match=r"replay.bin does not hold the frames of"):
             make("file", tmp_path).load_state_dict(state)
         os.truncate(path, 100)
-        with pytest.raises(LoadError, match=r"replay.bin has 100 bytes; the run keeps .* 864"):
+        with pytest.raises(LoadError, match=r"replay.bin has 100 bytes; it must hold .* 864"):
             make("file", tmp_path).load_state_dict(state)
         path.unlink()
-        with pytest.raises(LoadError, match=r"replay.bin is missing; the run keeps"):
+        with pytest.raises(LoadError, match=r"replay.bin is missing; it must hold"):
             make("file", tmp_path).load_state_dict(state)
 
     def test_a_full_disk_is_found_at_the_start(self, tmp_path, monkeypatch):
@@ -252,7 +252,7 @@ class TestFrameFile:
             return SimpleNamespace(free=800)
 
         monkeypatch.setattr(shutil, "disk_usage", one_kilobyte)
-        with pytest.raises(MemoryError, match=r"replay.bin wants 0.0 GB for 54 steps x 2 .*"):
+        with pytest.raises(MemoryError, match=r"replay.bin needs 0.0 GB for 54 steps x 2 .*"):
             make("file", tmp_path / "new")
         assert not (tmp_path / "new").exists()
         make("file", tmp_path, spare=46)  # 800 bytes
@@ -264,7 +264,7 @@ class TestFrameFile:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-        with pytest.raises(MemoryError, match=r"replay.bin wants 0.0 GB .* its disk has"):
+        with pytest.raises(MemoryError, match=r"replay.bin needs 0.0 GB .* its disk has"):
             fill(make("file", tmp_path), range(1))
         assert list(tmp_path.iterdir()) == []
 

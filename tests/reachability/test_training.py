@@ -179,7 +179,7 @@ def test_short_episodes_are_held_out_whole():
 
 
 def test_too_little_experience_is_refused_with_a_sentence():
-    with pytest.raises(ValueError, match=r"wants at least 208 steps of every .* got 207"):
+    with pytest.raises(ValueError, match=r"needs at least 208 steps of every .* got 207"):
         ec.fit(new_network(), random_walk(207, num_envs=3, seed=0), QUICK)
     walk = random_walk(300, num_envs=3, seed=0)
     walk.first[::10] = True
@@ -194,8 +194,8 @@ def test_too_little_experience_is_refused_with_a_sentence():
     [
         ({"iterations": None}, "set one of iterations and epochs"),
         ({"epochs": 3}, "set one of iterations and epochs .* got 200000 and 3"),
-        ({"iterations": 0}, "iterations must be a whole number of at least 1, got 0"),
-        ({"batch_size": 1}, "batch_size must be a whole number of at least 2, got 1"),
+        ({"iterations": 0}, "iterations must be an integer of at least 1, got 0"),
+        ({"batch_size": 1}, "batch_size must be an integer of at least 2, got 1"),
         ({"learning_rate": 0.0}, r"learning_rate must be a finite number above 0, got 0\.0"),
         ({"held_out_share": 1.0}, r"held_out_share must be in \(0, 1\), got 1.0"),
     ],

@@ -191,7 +191,7 @@ def test_what_a_state_cannot_hold(checkpoints, state, message):
 
 
 def test_a_number_that_is_none(checkpoints):
-    with pytest.raises(ValueError, match="number must be a whole number of at least 0, got -1"):
+    with pytest.raises(ValueError, match="number must be an integer of at least 0, got -1"):
         checkpoints.save({}, -1)
 
 

@@ -124,7 +124,7 @@ def test_time_has_its_own_file(folder):
         (20, {"steps": 1.0}, ValueError, "no metric can be called steps"),
         (20, {"a": "1"}, TypeError, "metric a must be a number, got str"),
         (20, {"a": torch.tensor(1.0)}, TypeError, "metric a must be a number, got Tensor"),
-        (10, {}, ValueError, "steps must be a whole number of at least 11, got 10"),
+        (10, {}, ValueError, "steps must be an integer of at least 11, got 10"),
     ],
 )
 def test_what_cannot_be_written(folder, steps, metrics, error, message):

@@ -21,7 +21,7 @@ def test_the_first_one_is_noted(number):
         assert not stop.is_set
         send(number)
         assert stop.is_set
-    assert said == ["stopping after the update or fit under way; once more stops at once"]
+    assert said == ["stopping after the current update or fit; once more stops immediately"]
 
 
 def test_the_second_control_c_acts():

@@ -92,7 +92,7 @@ def test_weights_of_another_architecture(folder):
     path = folder / "r_network.json"
     config = json.loads(path.read_text())["config"]
     edit(path, config=config | {"comparator": "dot"})
-    with pytest.raises(ec.LoadError, match=r"tensors of something else, first comparator\."):
+    with pytest.raises(ec.LoadError, match=r"unexpected tensors, first comparator\."):
         ec.RNetwork.load(folder)
     edit(path, config=config | {"branches": "unshared"})
     with pytest.raises(

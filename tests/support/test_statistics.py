@@ -82,7 +82,7 @@ def test_interval_is_near_that_of_the_normal_distribution():
 
 @pytest.mark.parametrize("values", [[], [[1.0, 2.0]], 3.0])
 def test_values_of_another_shape_are_refused(values):
-    with pytest.raises(ValueError, match="at least one, got shape"):
+    with pytest.raises(ValueError, match="non-empty list, got shape"):
         summarise(values)
 
 

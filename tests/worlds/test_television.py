@@ -169,7 +169,7 @@ def test_own_pictures(tmp_path):
     tv.reset()
     frames = screen(tv.step(torch.full((60,), IDLE)).observation)
     assert frames[:, :, 0, 0].unique(dim=0).tolist() == [[0, 0, 255], [0, 255, 0], [255, 0, 0]]
-    with pytest.raises(ValueError, match="3 pictures and 10"):
+    with pytest.raises(ValueError, match="at least 10 pictures, got 3"):
         Television(Grey(), "image-action-10", seed=0, pictures=tmp_path)
     with pytest.raises(ValueError, match="noise"):
         Television(Grey(), "noise", seed=0, pictures=tmp_path)

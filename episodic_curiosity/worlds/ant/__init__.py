@@ -1,5 +1,5 @@
-"""MuJoCo's ant on a floor of random tiles, N of them stepped and drawn as one batch.
+"""MuJoCo's ant on a floor of random tiles: N ants stepped and rendered as one batch.
 
-body steps, textures paints the tiles, view draws what the head camera sees, world puts them
-together; opengl draws the same with MuJoCo's own renderer, for people and as a check.
+body simulates the ants, textures paints the tiles, view renders the head camera, world combines
+them. opengl renders the same scene with MuJoCo's renderer, for display and as a check.
 """

@@ -1,6 +1,6 @@
-"""The body: MuJoCo's standard ant, N of them stepped on several threads.
+"""The body: N copies of MuJoCo's standard ant, stepped on several threads.
 
-The same ant as Ant-v2 to Ant-v5 of Gym and Gymnasium. Shapes: N ants, S numbers of a state.
+The same ant as Ant-v2 to Ant-v5 of Gym and Gymnasium. Shapes: N ants, S numbers in a state.
 """
 
 import importlib
@@ -13,14 +13,14 @@ from episodic_curiosity.support.machine import num_cores
 from episodic_curiosity.worlds.ant.scene import CAMERA_TURN, FIELD_OF_VIEW
 
 NUM_POSITIONS, NUM_VELOCITIES, NUM_MOTORS = 15, 14, 8
-SUBSTEPS = 5  # of 0.01 s, in one step
-# Legs stand out to the four corners; motors are numbered from the last leg on.
+SUBSTEPS = 5  # per step, 0.01 s each
+# Each leg points to one of four corners; motor numbers start with the last leg.
 LEGS = ((1, 1), (-1, 1), (-1, -1), (1, -1))
 MOTOR_ORDER = (3, 0, 1, 2)
 
 
 def describe_ant(floor: str = 'size="200 200 1"', more: str = "") -> str:
-    """The ant in MuJoCo's XML; attributes of its `floor` and `more` elements are for looks."""
+    """The ant as MuJoCo XML; `floor` attributes and `more` elements change its appearance."""
     legs = "".join(_leg(number, *corner) for number, corner in enumerate(LEGS))
     motors = "".join(
         f'<motor joint="{joint}_{leg}" gear="150" ctrllimited="true" ctrlrange="-1 1"/>'
@@ -52,7 +52,7 @@ def describe_ant(floor: str = 'size="200 200 1"', more: str = "") -> str:
 
 
 def _leg(number: int, x: int, y: int) -> str:
-    """Three capsules in a row, towards a corner; a hip between the first two, an ankle next."""
+    """Three capsules in a row towards a corner, joined by a hip and then an ankle."""
     bone = f'<geom type="capsule" size="0.08" fromto="0 0 0 {0.2 * x} {0.2 * y} 0"/>'
     foot = f'<geom type="capsule" size="0.08" fromto="0 0 0 {0.4 * x} {0.4 * y} 0"/>'
     bend = "30 70" if x > 0 else "-70 -30"
@@ -72,7 +72,7 @@ def _leg(number: int, x: int, y: int) -> str:
 
 
 def import_mujoco() -> Any:
-    """The module; raises one sentence where it is missing or too old."""
+    """Imports MuJoCo; raises ImportError with instructions if it is missing or too old."""
     try:
         importlib.import_module("mujoco.batch")
     except ImportError as missing:
@@ -84,18 +84,18 @@ def import_mujoco() -> Any:
 
 
 def _num_threads() -> int:
-    """As many as torch has, but not all of many cores: a step waits for the slowest thread."""
+    """Torch's number of threads, at most 3/4 of many cores: the slowest sets the pace."""
     return min(torch.get_num_threads(), max(4, num_cores() * 3 // 4))
 
 
 class Ants:
-    """N ants, stepped as one batch: the same alone, together and on any number of threads."""
+    """N ants stepped as one batch; results depend neither on N nor on the number of threads."""
 
     def __init__(self, num_ants: int) -> None:
         mujoco = import_mujoco()
         model = mujoco.MjModel.from_xml_string(describe_ant())
         self._batch = mujoco.batch.Batch(model, num_ants, nthread=_num_threads())
-        # What MuJoCo steps, not copies: writing to them moves the ants.
+        # Views of MuJoCo's arrays, not copies: writing to them moves the ants.
         self.state = torch.from_numpy(self._batch.state)  # (N, S) float64, all of the below
         self.positions = torch.from_numpy(self._batch.bind("qpos"))  # (N, 15)
         self.velocities = torch.from_numpy(self._batch.bind("qvel"))  # (N, 14)
@@ -107,15 +107,15 @@ class Ants:
         ]
 
     def place(self, rows: Tensor, positions: Tensor, velocities: Tensor) -> None:
-        """Puts the ants that `rows` lists down anew."""
+        """Resets the ants listed in `rows` to these positions and velocities."""
         self.state[rows] = self._rest
         self.positions[rows] = positions
         self.velocities[rows] = velocities
 
     def step(self, actions: Tensor) -> Tensor:
-        """Moves all by 0.05 s; (N, 8) float32, clipped to [-1, 1] by the motors.
+        """Simulates 0.05 s with (N, 8) float32 actions, which the motors clip to [-1, 1].
 
-        Returns (N,) bool: the ants that MuJoCo could not follow, and left where they were.
+        Returns (N,) bool: ants whose simulation was unstable; these keep their previous state.
         """
         before, num_unstable = self.state.clone(), self._num_unstable()
         self._motors.copy_(actions)
@@ -125,5 +125,5 @@ class Ants:
         return lost
 
     def _num_unstable(self) -> Tensor:
-        """(N,) how often MuJoCo gave up so far and began again from rest."""
+        """(N,) how often MuJoCo's simulation has been unstable and was reset."""
         return torch.from_numpy(self._batch.warning[:, self._unstable, 1].sum(1))

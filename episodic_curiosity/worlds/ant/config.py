@@ -1,4 +1,4 @@
-"""What a run can tell the ant."""
+"""Options of the ant worlds."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,12 +8,12 @@ from episodic_curiosity.worlds.base import Split, WorldConfig
 
 @dataclass(frozen=True, kw_only=True)
 class AntConfig(WorldConfig):
-    """MuJoCo's ant; the policy sees its body, curiosity what its head camera sees."""
+    """MuJoCo's ant: body features for the policy, the head camera for curiosity."""
 
-    stagger: bool = False  # let the first episodes begin at any point of their clock
-    episode_steps: int | None = None  # the clock ends an episode after so many
-    gentle_play: float = 1.0  # every second ant's random play keeps within so much of a motor
+    stagger: bool = False  # start first episodes at a random step count
+    episode_steps: int | None = None  # truncates episodes; None: 1000
+    gentle_play: float = 1.0  # bound on random actions of every second ant
 
     def options(self, split: Split) -> dict[str, Any]:
-        """As for every world; without a view nothing is drawn, which few methods mind."""
+        """As for every world, but `view_size` is passed if None, too: it disables rendering."""
         return super().options(split) | {"view_size": self.view_size, "final_frames": False}

@@ -1,6 +1,6 @@
-"""The ant as MuJoCo's own OpenGL renderer draws it: for people, and to check view.py against.
+"""Renders the ant with MuJoCo's OpenGL renderer, for display and to check view.py.
 
-Slow, and it needs EGL or OSMesa (`MUJOCO_GL` chooses). Shapes: h x w pixels.
+Slow, and needs EGL or OSMesa (chosen by `MUJOCO_GL`). Shapes: h x w pixels.
 """
 
 import importlib
@@ -16,12 +16,12 @@ from episodic_curiosity.worlds.ant.scene import FLOOR_TILES, TILE, tile_texture
 from episodic_curiosity.worlds.ant.textures import SIZE, textures
 from episodic_curiosity.worlds.base import Picture
 
-# Only the tiles around the ant are laid out, and anew when it comes near their edge. Those
+# Only the tiles around the ant are laid out, again whenever it comes near their edge. Tiles
 # beyond are less than a pixel high; a plane just below shows their mean colour.
 PATCH = 32  # tiles
 MARGIN = 8  # tiles
-# Light from above, so that the floor has its textures' own colours. The near plane, which
-# MuJoCo derives from the extent of the model, must not cut the floor away.
+# Light from above keeps the colours of the floor's textures. MuJoCo derives the near plane from
+# the extent of the model; it must not clip the floor.
 LOOKS = """
 <statistic extent="1"/>
 <visual>
@@ -49,10 +49,7 @@ LOOKS = """
 
 
 class OpenGLCamera:
-    """Pictures of one ant, one at a time, with or without what only people want.
-
-    Those are shadows and smooth edges; view.py draws neither.
-    """
+    """Renders one ant; `for_people` adds shadows and antialiasing, which view.py lacks."""
 
     def __init__(self, size: tuple[int, int], *, for_people: bool = True) -> None:
         self._mujoco = import_mujoco()
@@ -65,7 +62,7 @@ class OpenGLCamera:
             far=" ".join(f"{part:.3f}" for part in textures().mean((0, 1, 2)) / 255),
             half=FLOOR_TILES * TILE / 2,
         )
-        # MuJoCo ignores later changes of a place that was 0 at first.
+        # MuJoCo ignores later changes of a position that was 0 at first.
         half = PATCH * TILE / 2
         floor = f'material="tiles" rgba="1 1 1 1" size="{half} {half} 1" pos="1 1 0"'
         self._model = self._mujoco.MjModel.from_xml_string(describe_ant(floor, looks))
@@ -88,10 +85,10 @@ class OpenGLCamera:
         person: Literal["first", "third"] = "first",
         with_ant: bool = True,
     ) -> Picture:
-        """(h, w, 3): an ant in `positions` (15,), seen by itself or by somebody behind it."""
+        """Renders an ant at `positions` (15,), (h, w, 3), from its head or from behind."""
         self._context.make_current()
         self._lay_out(floor, float(positions[0]), float(positions[1]))
-        self._model.light("sun").pos[:2] = positions[:2]  # shadows reach a little way only
+        self._model.light("sun").pos[:2] = positions[:2]  # shadows have a short range
         self._data.qpos[:] = positions.numpy()
         self._mujoco.mj_forward(self._model, self._data)
         camera, option = self._mujoco.MjvCamera(), self._mujoco.MjvOption()
@@ -118,12 +115,12 @@ class OpenGLCamera:
         return picture[::-1].copy()
 
     def close(self) -> None:
-        """Gives the OpenGL context back; harmless when called again."""
+        """Frees the OpenGL context; safe to call again."""
         self._renderer.free()
         self._context.free()
 
     def _lay_out(self, floor: int, x: float, y: float) -> None:
-        """Shows the tiles around a place, unless they are shown already."""
+        """Lays out the tiles around (x, y), unless they are already."""
         column, row = int(x // TILE), int(-y // TILE)
         if self._laid_out is not None and self._laid_out[0] == floor:
             inside = [
@@ -144,7 +141,7 @@ class OpenGLCamera:
 
 
 def patch_of(floor: int, column: int, row: int) -> Picture:
-    """The tiles from (column, row) on, (PATCH * SIZE, PATCH * SIZE, 3), +y above."""
+    """The tiles starting at (column, row), (PATCH * SIZE, PATCH * SIZE, 3), +y at the top."""
     walk = torch.arange(PATCH, dtype=torch.int32)
     seed = torch.tensor(floor, dtype=torch.int32)
     numbers = tile_texture(seed, column + walk, row + walk[:, None])  # (rows, columns)
@@ -158,6 +155,6 @@ def _make_context(width: int, height: int) -> Any:
         return importlib.import_module(f"mujoco.{kind}").GLContext(width, height)
     except (ImportError, AttributeError, OSError, RuntimeError) as error:
         raise RuntimeError(
-            f"OpenGL by {kind} cannot be used here ({error}): install libegl1 or libosmesa6, "
+            f"OpenGL with {kind} cannot be used here ({error}): install libegl1 or libosmesa6, "
             "and set MUJOCO_GL to egl or osmesa"
         ) from None

@@ -1,4 +1,4 @@
-"""What a view depends on: where the ant is, how it is turned, and its floor.
+"""The inputs of a view: position and rotation of the ant, and its floor.
 
 Shapes: N ants.
 """
@@ -11,28 +11,28 @@ from torch import Tensor
 from episodic_curiosity.worlds.ant.textures import NUM_TEXTURES
 
 TILE = 4.0  # units, the side of a tile
-FLOOR_TILES = 100  # along a side of the floor, whose centre is the origin
-# The camera sits in the torso's centre and looks along its x axis, 32 degrees down. The turn is
-# a quaternion, w first; a camera looks along its own -z, and y is up.
+FLOOR_TILES = 100  # per side of the floor, whose centre is the origin
+# The camera is at the torso's centre and looks along its x axis, 32 degrees down. The rotation
+# is a quaternion, w first, for a camera that looks along -z with y up.
 CAMERA_TURN = (0.61872185, 0.34232043, -0.34232043, -0.61872185)
-FIELD_OF_VIEW = 45.0  # degrees, from the lower to the upper edge
+FIELD_OF_VIEW = 45.0  # degrees, vertical
 ASPECT = 4 / 3  # width over height
 
 Number = TypeVar("Number", float, Tensor)
 
 
 class Scene(NamedTuple):
-    """All that N views depend on."""
+    """Everything that N views depend on."""
 
     position: Tensor  # (N, 3) float32, of the torso, in units
-    turn: Tensor  # (N, 4) float32, of the torso: a quaternion, w first, of any length but 0
-    floor: Tensor  # (N,) int32, the seed of its tiles
+    turn: Tensor  # (N, 4) float32, of the torso: a non-zero quaternion, w first
+    floor: Tensor  # (N,) int32, seed of the tiles
 
 
 def camera_axes(turn: Tensor) -> Tensor:
-    """Where the camera's right, up and ahead point to, (N, 3, 3): one axis after the other."""
+    """The camera's right, up and forward axes in world coordinates, (N, 3, 3), one per row."""
     torso = _axes(*turn.unbind(1))
-    # Written out, since a product of matrices may round differently in another batch.
+    # Written out, since a matrix product may round differently in another batch.
     axes = [
         [x * torso[0][i] + y * torso[1][i] + z * torso[2][i] for i in range(3)]
         for x, y, z in (_RIGHT, _UP, _AHEAD)
@@ -41,18 +41,18 @@ def camera_axes(turn: Tensor) -> Tensor:
 
 
 def tile_texture(floor: Tensor, column: Tensor, row: Tensor) -> Tensor:
-    """Which of the 190 pictures lies where, int32: a hash of the floor's seed and the place.
+    """The texture of each tile, int32 in 0..189: a hash of the floor's seed and the position.
 
-    Tiles count from the floor's centre, columns along x, rows along -y.
+    Tiles are counted from the floor's centre, columns along x, rows along -y.
     """
-    bits = column * 0x2C1B3C6D + row * 0x297A2D39 + floor  # wraps around, as hashes do
+    bits = column * 0x2C1B3C6D + row * 0x297A2D39 + floor  # overflow wraps around
     bits = (bits ^ (bits >> 15 & 0x1FFFF)) * 0x5BD1E995
     bits = (bits ^ (bits >> 13 & 0x7FFFF)) * 0x3C6EF35F
     return (bits >> 16 & 0xFFFF) * NUM_TEXTURES >> 16
 
 
 def _axes(w: Number, x: Number, y: Number, z: Number) -> list[tuple[Number, Number, Number]]:
-    """Where a quaternion turns x, y and z to."""
+    """The x, y and z axes rotated by a quaternion."""
     twice = 2 / (w * w + x * x + y * y + z * z)
     return [
         (1 - twice * (y * y + z * z), twice * (x * y + w * z), twice * (x * z - w * y)),

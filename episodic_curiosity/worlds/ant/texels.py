@@ -1,4 +1,4 @@
-"""The tiles and the sky as one table that the renderers pick from.
+"""The tiles and the sky as one lookup table for the renderers.
 
 A texel is red | green << 8 | blue << 16. Shapes: S x S pixels of a tile.
 """
@@ -12,11 +12,11 @@ from torch.nn import functional
 
 from episodic_curiosity.worlds.ant.textures import NUM_TEXTURES, SIZE, textures
 
-NUM_LEVELS = SIZE.bit_length()  # of detail, each half as fine as the one before
-# A level of side * side texels begins behind as many, which hold the coarser ones.
+NUM_LEVELS = SIZE.bit_length()  # mipmap levels, each half the size of the one before
+# A level of side * side texels starts at offset side * side, after the coarser ones.
 TILE_TEXELS = 2 * SIZE * SIZE
 FAR = NUM_TEXTURES  # the mean of all tiles, for pixels that cover many
-# The sky follows the tiles: its colour depends on the sine of the elevation, nadir first.
+# The sky comes after the tiles, indexed by the sine of the elevation, nadir first.
 SKY = (NUM_TEXTURES + 1) * TILE_TEXELS
 SKY_TEXELS = 1024
 

@@ -1,8 +1,8 @@
-"""What the ant's head camera sees: a floor of random tiles under a sky, by geometry alone.
+"""The ant's head camera: a floor of random tiles under a sky, rendered without OpenGL.
 
-Where a pixel's ray meets the floor follows from the camera's pose, the tile there from the
-floor's seed: any view can be drawn again from the two, and no OpenGL is needed. The ant's
-own legs are left out. Shapes: N frames, h x w pixels.
+The camera's pose determines where a pixel's ray meets the floor, and the floor's seed the tile
+there, so any view can be redrawn from the two. The ant's legs are not drawn.
+Shapes: N frames, h x w pixels.
 """
 
 import warnings
@@ -21,7 +21,7 @@ from episodic_curiosity.worlds.ant.view_torch import Lens
 
 
 class HeadCamera:
-    """Views of one size: by Numba on a CPU, by torch.compile on a GPU."""
+    """Renders views of one size: with Numba on a CPU, with torch.compile on a GPU."""
 
     def __init__(self, size: tuple[int, int], device: torch.device) -> None:
         self._lens = view_torch.make_lens(*size, device)
@@ -34,7 +34,7 @@ class HeadCamera:
 
             self._render = view_numba.render
         else:
-            message = "Numba is missing: the ant's views are drawn several times slower"
+            message = "Numba is missing: the ant's views render several times slower"
             warnings.warn(message, stacklevel=2)
 
     @torch.no_grad()
@@ -45,5 +45,5 @@ class HeadCamera:
 
 @cache
 def _compiled(_: tuple[int, int]) -> Callable[..., Tensor]:
-    """Once in a process for each size, for all worlds and any number of frames but one."""
+    """One function per size, shared by all worlds, for any number of frames above 1."""
     return compile_varying(view_torch.render, fixed=(Lens,))

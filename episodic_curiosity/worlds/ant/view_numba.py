@@ -1,4 +1,4 @@
-"""Views by Numba, for a CPU: view_torch's picture, pixel by pixel.
+"""Renders views with Numba on a CPU: the same picture as view_torch, pixel by pixel.
 
 Shapes: N frames, h x w pixels. Arithmetic is float32 and in the order of the torch code, so
 that the two agree to the last bit almost everywhere.
@@ -19,14 +19,14 @@ from episodic_curiosity.worlds.ant.scene import FLOOR_TILES, TILE, Scene, camera
 from episodic_curiosity.worlds.ant.view_torch import Lens
 
 f32, i32, u64 = np.float32, np.int32, np.uint64
-# Numba freezes a module's plain numbers into the kernel; a bare literal would be a float64.
+# Numba compiles a module's constants into the kernel; a bare literal would be a float64.
 ZERO, HALF, ONE, TWO = f32(0), f32(0.5), f32(1), f32(2)
 TINY, LOWEST = f32(1e-9), f32(1e-3)
 WORD = 0xFFFFFFFF
 
 
 class Numbers(NamedTuple):
-    """Of other modules: Numba's cache notices what changes in this file alone."""
+    """Constants of other modules: Numba's cache only notices changes in this file."""
 
     per_tile: Any  # tiles per unit
     half_floor: Any  # tiles
@@ -60,7 +60,7 @@ def render(lens: Lens, texels: Tensor, scene: Scene) -> Tensor:
         lens.shorten.numpy(),
         texels.numpy(),
         camera_axes(scene.turn).numpy(),
-        scene.position.contiguous().numpy(),  # another layout would compile again
+        scene.position.contiguous().numpy(),  # another layout would recompile
         scene.floor.contiguous().numpy(),
         frames.numpy(),
     )
@@ -80,10 +80,10 @@ def _render(
     frames: Any,
 ) -> None:
     num_lines = len(up)
-    # Lines rather than frames are shared among the threads: there may be a single frame.
+    # Threads share lines rather than frames: there may be a single frame.
     for number in prange(len(frames) * num_lines):
         n, i = number // num_lines, number % num_lines
-        middle = axes[n, 2] + axes[n, 1] * up[i]  # where the line's middle looks
+        middle = axes[n, 2] + axes[n, 1] * up[i]  # direction of the line's centre
         draw_line(
             numbers,
             right,
@@ -109,7 +109,7 @@ def draw_line(
     floor: Any,
     line: Any,
 ) -> None:
-    """One line of a frame, (3, w)."""
+    """Draws one line of a frame, (3, w)."""
     height = max(position[2], LOWEST)
     for j in range(len(right)):
         east = middle[0] + aside[0] * right[j]
@@ -129,7 +129,7 @@ def draw_line(
             if side > 0:
                 tile = tile_texture(numbers, floor, i32(tile_column), i32(tile_row))
             else:
-                tile, side = numbers.num_textures, 1  # the mean of all
+                tile, side = numbers.num_textures, 1  # the mean of all tiles
             left, next_left, across = neighbours(column - tile_column, side)
             upper, lower, down = neighbours(row - tile_row, side)
             upper = tile * numbers.tile_texels + (side + upper) * side
@@ -148,7 +148,7 @@ def draw_line(
 
 @njit
 def tile_texture(numbers: Any, floor: Any, column: Any, row: Any) -> Any:
-    """scene.tile_texture; masks stand for the wrapping of 32 bits."""
+    """scene.tile_texture; the masks emulate 32-bit overflow."""
     bits = (np.int64(column) * 0x2C1B3C6D + np.int64(row) * 0x297A2D39 + floor) & WORD
     bits = ((bits ^ (bits >> 15)) * 0x5BD1E995) & WORD
     bits = ((bits ^ (bits >> 13)) * 0x3C6EF35F) & WORD

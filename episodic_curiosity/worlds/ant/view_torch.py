@@ -1,4 +1,4 @@
-"""Views in plain torch operations, made for torch.compile on a GPU; they wait for nothing.
+"""Renders views with torch operations, for torch.compile on a GPU; never synchronises.
 
 Shapes: N frames, h x w pixels.
 """
@@ -23,7 +23,7 @@ from episodic_curiosity.worlds.ant.textures import SIZE
 
 
 class Lens(NamedTuple):
-    """Which way the pixels look, in the camera's frame, at a depth of 1."""
+    """Directions of the pixels' rays in the camera's frame, at a depth of 1."""
 
     right: Tensor  # (w,) float32
     up: Tensor  # (h,) float32
@@ -32,7 +32,7 @@ class Lens(NamedTuple):
 
 
 def make_lens(height: int, width: int, device: torch.device) -> Lens:
-    """The field of view of 160 x 120 at every size: other shapes squeeze the picture."""
+    """The field of view of 160 x 120 at every size: other aspect ratios distort the picture."""
     top = math.tan(math.radians(FIELD_OF_VIEW / 2))
     up = top * (1 - 2 * (torch.arange(height) + 0.5) / height)
     right = ASPECT * top * (2 * (torch.arange(width) + 0.5) / width - 1)
@@ -46,16 +46,16 @@ def render(lens: Lens, texels: Tensor, scene: Scene) -> Tensor:
     x, y, height = scene.position[..., None, None].unbind(1)  # (N, 1, 1)
     along = (axes[:, 2] + axes[:, 1] * lens.up[:, None]) + axes[:, 0] * lens.right
     east, north, rise = along.unbind(1)  # (N, h, w), of the pixels' rays
-    # The depth at which a ray meets the floor. One that does not fall meets it far beyond the
-    # floor's edge, where there is sky.
+    # The depth at which a ray meets the floor. A ray that does not point down meets it far
+    # beyond the floor's edge, where there is sky.
     shallow = 1 / (-rise).clamp(min=1e-9)
     depth = height.clamp(min=1e-3) * shallow
     column = (x + depth * east) * (1 / TILE)
     row = (y + depth * north) * (-1 / TILE)
     is_floor = torch.maximum(column.abs(), row.abs()) < FLOOR_TILES / 2
 
-    # A pixel covers pixel * depth ** 2 / height of the floor along its ray; the level of
-    # detail is the binary logarithm of that in texels, rounded: a float's exponent.
+    # A pixel covers pixel * depth ** 2 / height of the floor along its ray. The mipmap level
+    # is log2 of that in texels, rounded: the float's exponent.
     covered = depth * shallow * (math.sqrt(2) * SIZE / TILE * lens.pixel)
     level = (covered.view(torch.int32) >> 23) - 127
     side = SIZE >> level.clamp(0, NUM_LEVELS - 1)
@@ -80,14 +80,14 @@ def render(lens: Lens, texels: Tensor, scene: Scene) -> Tensor:
 
 
 def _neighbours(place: Tensor, side: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The texels on both sides of a place in 0..1, and how near the second is."""
+    """The texels on both sides of a point in 0..1, and the weight of the second."""
     texel = (place * side - 0.5).clamp(min=0)
     first = texel.to(torch.int32)
     return first, torch.minimum(first + 1, side - 1), texel - first
 
 
 def _blend(corners: list[Tensor], shift: int, across: Tensor, down: Tensor) -> Tensor:
-    """One channel of four texels, (N, h, w) uint8."""
+    """Interpolates one channel of four texels, (N, h, w) uint8."""
     a, b, c, d = ((corner >> shift & 255).to(torch.float32) for corner in corners)
     above = a + (b - a) * across
     return (above + (c + (d - c) * across - above) * down + 0.5).to(torch.uint8)

@@ -1,7 +1,7 @@
-"""AntWorld: N ants behind the World protocol.
+"""AntWorld: N ants as a World.
 
-MuJoCo steps them on the CPU; what a step emits is on the device. Shapes: N environments, R of
-them, F features.
+MuJoCo simulates on the CPU; the tensors of a step are on the device. Shapes: N environments,
+R of them, F features.
 """
 
 import hashlib
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from episodic_curiosity.worlds.ant.opengl import OpenGLCamera
     from episodic_curiosity.worlds.base import Picture
 
-# A snapshot is x, y, the features (of which the first five are the torso's height and turn) and
-# the floor's seed, four bytes each.
+# A snapshot is x, y, the features (the first five are the torso's height and rotation) and the
+# floor's seed, four bytes each.
 NUM_FEATURES = NUM_POSITIONS - 2 + NUM_VELOCITIES  # F = 27
 SNAPSHOT_NUMBERS = 2 + NUM_FEATURES + 1
 
@@ -57,11 +57,11 @@ class AntWorld:
         final_frames: bool = True,
         **unknown: object,
     ) -> None:
-        """`view_size` is (height, width); None draws nothing, and the view is the observation.
+        """`view_size` is (height, width); None disables rendering: the view is the observation.
 
-        `stagger` lets the first episodes begin at any point of their clock. `gentle_play`
-        bounds the actions of every second ant's random play: 0.3 leaves it on its feet. Without
-        `final_frames` the last view of an episode is left undrawn, and `final_view` is None.
+        `stagger` starts the first episodes at a random step count. `gentle_play` bounds the
+        random actions of every second ant: 0.3 keeps it on its feet. Without `final_frames` the
+        last view of an episode is not rendered, and `final_view` is None.
         """
         if unknown:
             raise ValueError(
@@ -77,7 +77,7 @@ class AntWorld:
         check_type("final_frames", final_frames, bool)
         check_number("gentle_play", gentle_play, above=0.0)
         if gentle_play > 1.0:
-            raise ValueError(f"gentle_play must be at most 1, a motor's all, got {gentle_play}")
+            raise ValueError(f"gentle_play must be at most 1, got {gentle_play}")
         self._device = usable_device(device)
         self._pays = task == "escape-circle"
         self._stagger, self._final_frames = stagger, final_frames
@@ -115,7 +115,7 @@ class AntWorld:
         )
 
     def reset(self, seed: int | None = None) -> Step:
-        """Begins a new episode everywhere; a seed begins the whole series of them anew."""
+        """Starts a new episode in every environment; a seed restarts the episode sequence."""
         count = self.spec.num_envs
         if seed is not None:
             self._episodes = rules.no_episodes(self._keys(count, seed))
@@ -128,9 +128,9 @@ class AntWorld:
         return self._emit(torch.zeros(count), ~no, no, no)
 
     def step(self, actions: Tensor) -> Step:
-        """Acts once everywhere; the final_... fields are None while no episode ends.
+        """Steps every environment; the final_... fields are None unless an episode ends.
 
-        The motors clip actions to [-1, 1]. An ant that MuJoCo cannot follow ends its episode.
+        The motors clip actions to [-1, 1]. An unstable simulation terminates the episode.
         """
         self._check_begun()
         lost = self._ants.step(self._checked(actions))
@@ -156,16 +156,16 @@ class AntWorld:
         return step._replace(final_observation=_features(last), final_position=_place(last))
 
     def snapshot(self) -> Tensor:
-        """The present views and observations as (N, 120) bytes."""
+        """Returns the current views and observations as (N, 120) bytes."""
         self._check_begun()
         return self._numbers().view(torch.uint8).to(self._device)
 
     def redraw(self, snapshots: Tensor) -> Tensor:
-        """The views of any number of snapshots, exactly as they were drawn then."""
+        """Renders the views of any number of snapshots, identical to the originals."""
         return self._draw(self._unpacked(snapshots))
 
     def redraw_observation(self, snapshots: Tensor) -> Tensor:
-        """The observations of any number of snapshots."""
+        """Returns the observations of any number of snapshots."""
         return _features(self._unpacked(snapshots))
 
     def picture(
@@ -175,7 +175,7 @@ class AntWorld:
         person: Literal["first", "third"] = "third",
         size: tuple[int, int] = (360, 480),
     ) -> "Picture":
-        """(h, w, 3) bytes for people, by OpenGL, with the ant's body and its shadow."""
+        """Renders (h, w, 3) bytes for display with OpenGL, with the ant's body and shadow."""
         from episodic_curiosity.worlds.ant.opengl import OpenGLCamera
 
         self._check_begun()
@@ -187,28 +187,28 @@ class AntWorld:
         return self._pictures[size].draw(self._ants.positions[env], floor, person=person)
 
     def state(self) -> dict[str, Tensor]:
-        """A copy of everything; `load_state` continues from it bit for bit."""
+        """Returns a copy of everything; `load_state` resumes from it bit for bit."""
         self._check_begun()
         return {name: field.clone() for name, field in self._fields().items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continues where a world of the same task, options and size was."""
+        """Resumes from the state of a world of the same task, options and size."""
         fields = self._fields()
         if difference := first_difference(state, fields):
-            raise ValueError(f"this is no state of {self.spec.task}: it {difference}")
+            raise ValueError(f"this is not a state of {self.spec.task}: it {difference}")
         if int(state["identity"]) != int(self._identity):
-            raise ValueError("the state is of a world with another task, split or episodes")
+            raise ValueError("the state has another task, split or episode_steps")
         for name, field in fields.items():
             field.copy_(state[name])
         self._begun = True
 
     def close(self) -> None:
-        """Gives back what drew pictures for people; harmless when called again."""
+        """Frees the OpenGL cameras; safe to call again."""
         while self._pictures:
             self._pictures.popitem()[1].close()
 
     def _fields(self) -> dict[str, Tensor]:
-        """All that decides what comes next, not copied."""
+        """Everything that determines future steps, not copied."""
         body = {"body": self._ants.state, "identity": self._identity}
         return self._episodes._asdict() | body
 
@@ -216,7 +216,7 @@ class AntWorld:
         return random_bits(torch.arange(num_envs), *seed_words(seed), self._split)
 
     def _begin(self, rows: Tensor) -> None:
-        """Begins new episodes in the environments that `rows` (R,) lists."""
+        """Starts new episodes in the environments listed in `rows` (R,)."""
         episodes = self._episodes
         episodes.number[rows] += 1
         positions, velocities = rules.draw_start(episodes.key[rows], episodes.number[rows])
@@ -230,7 +230,7 @@ class AntWorld:
             raise RuntimeError("call reset() first: no episode has begun")
 
     def _checked(self, actions: Tensor) -> Tensor:
-        """The actions, where MuJoCo is."""
+        """Checks the actions and returns them on the CPU."""
         if not isinstance(actions, Tensor) or not actions.is_floating_point():
             kind = actions.dtype if isinstance(actions, Tensor) else type(actions).__name__
             raise ValueError(f"actions must be a float32 tensor, got {kind}")
@@ -241,7 +241,7 @@ class AntWorld:
         return actions
 
     def _numbers(self) -> Tensor:
-        """What snapshots hold, (N, 30) float32 on the CPU; the last are a seed's bits."""
+        """Content of the snapshots, (N, 30) float32 on the CPU; the last is the seed's bits."""
         floor = rules.floor_seed(self._episodes.key, self._episodes.number)
         moving = torch.cat((self._ants.positions, self._ants.velocities), dim=1)
         return torch.cat((moving.float(), floor[:, None].view(torch.float32)), dim=1)
@@ -253,11 +253,11 @@ class AntWorld:
             or snapshots.dtype != torch.uint8
             or snapshots.shape[1:] != (size,)
         ):
-            raise ValueError(f"snapshots of this world are (rows, {size}) of dtype uint8")
+            raise ValueError(f"snapshots must be (rows, {size}) of dtype uint8")
         return snapshots.to(self._device).contiguous().view(torch.float32)
 
     def _draw(self, numbers: Tensor) -> Tensor:
-        """The views of (R, 30) numbers on the device."""
+        """Renders the views of (R, 30) numbers on the device."""
         if self._head is None:
             return _features(numbers)
         turn = numbers[:, 3:7].contiguous()
@@ -267,7 +267,7 @@ class AntWorld:
     def _emit(
         self, reward: Tensor, first: Tensor, terminated: Tensor, truncated: Tensor
     ) -> Step:
-        # In one copy: a GPU is waited for at each.
+        # In one copy, since each one synchronises with the GPU.
         events = torch.stack((reward, first, terminated, truncated), dim=1)  # (N, 4) float32
         numbers, events = (
             torch.cat((self._numbers(), events), dim=1)

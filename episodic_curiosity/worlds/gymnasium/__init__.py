@@ -1,1 +1,1 @@
-"""Any Gymnasium environment: spaces says what is seen and done, world steps N copies."""
+"""Gymnasium environments: spaces converts observations and actions, world steps N copies."""

@@ -1,4 +1,4 @@
-"""What a run can tell a Gymnasium environment."""
+"""Options of the Gymnasium worlds."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,8 +10,8 @@ Vectorization = Literal["auto", "sync", "async", "vector_entry_point"]
 
 @dataclass(frozen=True, kw_only=True)
 class GymnasiumConfig(WorldConfig):
-    """The Gymnasium environments; sizes, of frames, are height and width."""
+    """Gymnasium environments; sizes of frames are (height, width)."""
 
-    vectorization: Vectorization = "auto"  # how copies are stepped
-    episode_steps: int | None = None  # None: the environment's own
-    oracle_cell: float | None = None  # side of a Grid-Oracle cell, where there are positions
+    vectorization: Vectorization = "auto"  # how the copies are stepped
+    episode_steps: int | None = None  # truncates episodes; None: the environment's limit
+    oracle_cell: float | None = None  # side of a Grid-Oracle cell; needs positions

@@ -1,4 +1,4 @@
-"""Gymnasium's spaces as tensors: frames CHW, all else one vector; actions by number or scaled.
+"""Gymnasium spaces as tensors: frames (C, H, W), others one vector; actions indexed or scaled.
 
 Shapes: N environments, C channels, F features, A entries of an action.
 """
@@ -17,15 +17,15 @@ from torch.nn import functional
 from episodic_curiosity.support.checks import check_size
 
 Array = NDArray[Any]
-MOST_JOINT_ACTIONS = 1024  # combinations of a MultiDiscrete action that a policy can number
+MOST_JOINT_ACTIONS = 1024  # limit on the combinations of a MultiDiscrete action
 
 
 class Observations:
-    """What the environments emit, on the device.
+    """Converts the environments' observations to tensors on the device.
 
     A Box of 3 axes and bytes of 2 to 4 axes are frames; other boxes are flattened, and so is
-    every space that Gymnasium itself can flatten (Discrete becomes one-hot). Bytes stay bytes,
-    everything else is float32.
+    every space that Gymnasium can flatten (Discrete becomes one-hot). Bytes stay bytes,
+    everything else becomes float32.
     """
 
     def __init__(
@@ -52,26 +52,26 @@ class Observations:
             for name, size in (("observation_size", observation_size), ("view_size", view_size))
         ]
         if any(self._sizes) and not self._is_frame:
-            raise ValueError(f"{task} observes no frames that a size could be given for")
+            raise ValueError(f"{task} observes no frames, so sizes cannot be set")
         observation, view = self.to_device(np.zeros((1, *raw_shape)))
         self.shape, self.view_shape = tuple(observation.shape[1:]), tuple(view.shape[1:])
 
     def batch(self, observations: Any) -> Array:
-        """(N, ...), from what a vector environment emits."""
+        """(N, ...), from the observations of a vector environment."""
         if isinstance(self._space, spaces.Box):
             return np.asarray(observations)
         return np.stack([self.one(row) for row in iterate(self._batch_space, observations)])
 
     def one(self, observation: Any) -> Array:
-        """One row of a batch, from what a single environment emits."""
+        """One row of a batch, from the observation of a single environment."""
         if isinstance(self._space, spaces.Box):
             return np.asarray(observation)
         flat: Array = spaces.flatten(self._space, observation)  # type: ignore[assignment]
         return flat
 
     def to_device(self, batch: Array) -> tuple[Tensor, Tensor]:
-        """Observations and views, (N, C, H, W) or (N, F); one tensor where they are equal."""
-        # A copy, because some environments fill the same array at every step.
+        """Observations and views, (N, C, H, W) or (N, F); one tensor if they are equal."""
+        # A copy, because some environments reuse the same array at every step.
         raw = torch.from_numpy(np.array(batch, order="C")).to(self._device, self.dtype)
         if not self._is_frame:
             vectors = raw.reshape(len(raw), -1)
@@ -83,9 +83,9 @@ class Observations:
 
 
 class Actions:
-    """What the environments are told to do: a number each, or entries in [-1, 1].
+    """Converts actions, indices or entries in [-1, 1], to those of the environments.
 
-    The combinations of a MultiDiscrete action are numbered; a Box is scaled to its bounds.
+    An index enumerates the combinations of a MultiDiscrete; entries scale to a Box's bounds.
     """
 
     def __init__(self, task: str, space: Space[Any]) -> None:
@@ -99,20 +99,20 @@ class Actions:
             if self.num_actions > MOST_JOINT_ACTIONS:
                 raise ValueError(
                     f"{task} has {self.num_actions} combinations of actions, "
-                    f"at most {MOST_JOINT_ACTIONS} can be numbered"
+                    f"at most {MOST_JOINT_ACTIONS} are supported"
                 )
         elif isinstance(space, spaces.Box) and space.dtype.kind == "f":
             if not space.is_bounded():
-                raise ValueError(f"{task} sets its actions no bounds to scale [-1, 1] to")
+                raise ValueError(f"{task} must have bounded actions, to scale [-1, 1] to")
             self.shape = (prod(space.shape),)
         else:
             raise ValueError(
-                f"{task} takes {space} actions; those that can be learnt are "
+                f"{task} takes {space} actions; supported are "
                 f"Discrete, MultiDiscrete and Box of floats"
             )
 
     def to_host(self, actions: Tensor, num_envs: int) -> Array:
-        """(N, ...) as the environments take them, from (N,) numbers or (N, A) entries."""
+        """(N, ...) actions of the environments, from (N,) indices or (N, A) entries."""
         if not isinstance(actions, Tensor):
             raise ValueError(f"actions must be a tensor, got {type(actions).__name__}")
         dtypes = (torch.int64, torch.int32) if self.num_actions else (torch.float32,)
@@ -142,7 +142,7 @@ class Actions:
         assert isinstance(space, spaces.Box)
         share = (entries.reshape(-1, *space.shape) + 1.0) / 2.0
         scaled = space.low + share * (space.high - space.low)
-        # Rounding may have carried an entry past its bound.
+        # Rounding may have moved an entry past its bound.
         return np.asarray(np.clip(scaled, space.low, space.high), space.dtype)
 
 
@@ -157,9 +157,9 @@ def _flat_shape(task: str, space: Space[Any]) -> tuple[int, ...]:
 
 
 def _channels_first(frames: Tensor) -> Tensor:
-    """(N, C, H, W), from grey, coloured or stacked frames.
+    """(N, C, H, W), from grey, colour or stacked frames.
 
-    Of three axes the shorter of the first and the last is taken for the channels.
+    Of three axes, the shorter of the first and the last is the channel axis.
     """
     if frames.dim() == 3:  # (N, H, W)
         return frames[:, None]

@@ -1,7 +1,7 @@
-"""Any Gymnasium environment behind the World protocol: make_world("gym/CartPole-v1", ...).
+"""Gymnasium environments as a World: make_world("gym/CartPole-v1", ...).
 
-The environments live on the host; what they emit is copied to the device, what they are to do
-is copied back. Shapes: N environments.
+The environments run on the CPU; observations are copied to the device, actions back.
+Shapes: N environments.
 """
 
 import contextlib
@@ -36,13 +36,12 @@ from episodic_curiosity.worlds.gymnasium.spaces import Actions, Observations
 Array = NDArray[Any]
 Vectorization = Literal["auto", "sync", "async", "vector_entry_point"]
 VECTORIZATIONS: tuple[Vectorization, ...] = ("auto", "sync", "async", "vector_entry_point")
-# Environments that set themselves no limit get this one: 30 minutes of Atari, which of all
-# episodes in common use are the longest.
+# For environments without a limit: 30 minutes of Atari, the longest episodes in common use.
 LONGEST_EPISODE = 27_000
 
 
 class GymnasiumWorld:
-    """N copies of one environment, each seeded by itself."""
+    """N copies of one environment, each with its own seed."""
 
     def __init__(
         self,
@@ -59,12 +58,12 @@ class GymnasiumWorld:
         oracle_cell: float | None = None,
         **arguments: Any,
     ) -> None:
-        """The name is a registered id or `module:id`, the arguments are the environment's own.
+        """`name` is a registered id or `module:id`; `arguments` are passed to the environment.
 
-        Sizes are (height, width) to resize frames to. An `oracle_cell` says that
-        `info["position"]` is three numbers, and how long the side of a Grid-Oracle cell is in
-        their unit. "auto" takes an environment's own vector form where that resets in the same
-        step, else steps the copies one after the other. Splits differ in their seeds.
+        Sizes are (height, width) to resize frames to. `oracle_cell` is the side of a
+        Grid-Oracle cell, in the unit of `info["position"]`, which must be three numbers. "auto"
+        uses an environment's own vector form if that resets in the same step, else steps the
+        copies one after the other. Splits differ in their seeds.
         """
         check_at_least("num_envs", num_envs, 1)
         check_choice("split", split, SPLITS)
@@ -105,7 +104,7 @@ class GymnasiumWorld:
         )
 
     def reset(self, seed: int | None = None) -> Step:
-        """Begins a new episode everywhere; a seed begins the whole series of them anew."""
+        """Starts a new episode in every environment; a seed restarts the episode sequence."""
         seed = self._next_seed if seed is None else seed
         emitted, info = self._env.reset(seed=None if seed is None else self._seeds(seed))
         self._next_seed, self._begun = None, True
@@ -123,7 +122,7 @@ class GymnasiumWorld:
         )
 
     def step(self, actions: Tensor) -> Step:
-        """Acts once everywhere; the final_... fields are None while no episode ends."""
+        """Steps every environment; the final_... fields are None unless an episode ends."""
         if not self._begun:
             raise RuntimeError("call reset() first: no episode has begun")
         chosen = self._actions.to_host(actions, self.spec.num_envs)
@@ -156,28 +155,28 @@ class GymnasiumWorld:
 
     @property
     def can_render(self) -> bool:
-        """Whether `picture` works where this is made with `render_mode="rgb_array"`."""
+        """True if `picture` works when made with `render_mode="rgb_array"`."""
         return "rgb_array" in self._env.metadata.get("render_modes", ())
 
     def picture(self, env: int = 0) -> Array:
-        """(H, W, 3) bytes, what one environment renders."""
+        """Renders one environment, (H, W, 3) bytes."""
         if self._env.render_mode != "rgb_array":
-            raise ValueError(f"{self.spec.task} was made without render_mode 'rgb_array'")
+            raise ValueError(f"{self.spec.task} must be made with render_mode 'rgb_array'")
         try:
             pictures = self._env.render()
         except gymnasium.error.DependencyNotInstalled as error:
-            raise ImportError(f"{self.spec.task} cannot be drawn: {error}") from error
+            raise ImportError(f"{self.spec.task} cannot be rendered: {error}") from error
         assert pictures is not None
         return np.asarray(pictures[env])
 
     def close(self) -> None:
-        """Gives back processes and windows; harmless when called again."""
+        """Releases processes and windows; safe to call again."""
         if not self._closed:
             self._closed = True
             self._env.close()
 
     def _seeds(self, seed: int) -> Any:
-        """A seed for each environment, or one for all where they come in a form of their own.
+        """One seed per environment, or a single one for an environment's own vector form.
 
         The two highest of 31 bits are the split's: no two splits share a seed.
         """
@@ -188,7 +187,7 @@ class GymnasiumWorld:
         return seeds.tolist() if is_ours else int(seeds[0])
 
     def _position(self, info: dict[str, Any], where: Array) -> Tensor | None:
-        """(N, 3), with zeros elsewhere."""
+        """(N, 3), zero outside of `where`."""
         if not self.spec.has_position:
             return None
         position = np.zeros((self.spec.num_envs, 3), np.float32)
@@ -212,7 +211,7 @@ def _make(
     episode_steps: int | None,
     arguments: dict[str, Any],
 ) -> tuple[VectorEnv[Any, Any, Any], int]:
-    """The environments, and after how many steps an episode is over at the latest."""
+    """Makes the environments; returns them with the step limit of an episode."""
     module, _, registered = name.rpartition(":")
     try:
         if module:
@@ -250,7 +249,7 @@ def _make(
 def _make_own(
     spec: EnvSpec, num_envs: int, episode_steps: int | None, arguments: dict[str, Any]
 ) -> VectorEnv[Any, Any, Any]:
-    """The environment's own vector form."""
+    """Makes the environment's own vector form."""
     if episode_steps is not None:
         arguments = {**arguments, "max_episode_steps": episode_steps}
     return gymnasium.make_vec(
@@ -260,13 +259,13 @@ def _make_own(
 
 @contextlib.contextmanager
 def _ctrl_c_ignored() -> Iterator[None]:
-    """Processes that start meanwhile never hear Ctrl-C, which a terminal sends them as well.
+    """Makes processes started in this context ignore Ctrl-C, which a terminal sends to all.
 
-    When they end is for the one who started them to say: a run first finishes its update.
+    Their parent decides when they end: a run first finishes its update.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is None or threading.current_thread() is not threading.main_thread():
-        yield  # not ours to change
+        yield  # the handler cannot be changed here
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

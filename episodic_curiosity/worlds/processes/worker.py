@@ -1,8 +1,8 @@
-"""A worker: a process that plays some of a world's environments with simulators of its own.
+"""A worker: a process that runs the simulators of some of a world's environments.
 
-This file and an engine's are run by path, outside the package, so that a worker need not wait
-for torch: they import NumPy and the simulator alone.
-Shapes: N environments of the whole world.
+This file and an engine's are run by path, outside the package, so that a worker does not import
+torch, only NumPy and the simulator.
+Shapes: N environments of the world, over all workers.
 """
 
 import contextlib
@@ -27,9 +27,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-BEGIN, STEP, DONE = b"B", b"S", b"D"  # what is asked of a worker, and its answer
+BEGIN, STEP, DONE = b"B", b"S", b"D"  # commands to a worker, and its answer
 ALIGNMENT = 64
-PARENT_CHECKS = 0.2  # seconds between looks whether there is still somebody to play for
+PARENT_CHECKS = 0.2  # seconds between checks that the parent is alive
 
 Fields = Mapping[str, tuple[Sequence[int], str]]  # name: shape and dtype for one environment
 Row = dict[str, NDArray[Any]]
@@ -46,43 +46,43 @@ ANSWERED: Fields = {
 
 
 class End(IntEnum):
-    """How a step left an environment."""
+    """How a step ended the episode, if it did."""
 
     NOT_YET = 0
     BY_TASK = 1
     BY_CLOCK = 2
-    BY_FAULT = 3  # the simulator or the worker died; its successor has begun a new episode
+    BY_FAULT = 3  # the simulator or the worker died; a new one has begun a new episode
 
 
 class Engine(Protocol):
-    """One simulator as a worker drives it; an error of any method means that it is broken.
+    """Interface of one simulator; an exception from any method means that it is broken.
 
-    A worker calls `Engine(**options)` for each of its environments, in a folder of its own.
+    A worker calls `Engine(**options)` for each of its environments, in the worker's folder.
     """
 
     def begin(self, seed: int) -> None:
-        """Begins the episode of a seed; starts the simulator if it is not running."""
+        """Starts the episode of a seed; starts the simulator if it is not running."""
 
     def act(self, action: int) -> tuple[float, bool]:
-        """Acts once: the reward, and whether the task has ended."""
+        """Takes one action; returns the reward and whether the task has ended."""
 
     def observe(self, row: Row) -> None:
-        """Writes every field of the present observation in place; not called after the end."""
+        """Writes all fields of the current observation in place; not called after the end."""
 
     def close(self) -> None:
-        """Ends the simulator, whatever state it is in; `begin` may start it anew."""
+        """Ends the simulator, whatever its state; `begin` may start it again."""
 
 
 class Board:
-    """The memory that a world shares with its workers: arrays of N rows, one per environment.
+    """Memory shared by a world and its workers: arrays of N rows, one per environment.
 
-    The world writes `action`, `seed` (of the next episode to begin) and `last` (the clock ends
-    the episode after this step); workers write the rest. `is_beginning` stays true where an
-    episode could not begin.
+    The world writes `action`, `seed` (of the next episode to begin) and `last` (truncate the
+    episode after this step); workers write the rest. `is_beginning` stays true where an episode
+    could not begin.
     """
 
     def __init__(self, memory: int, num_envs: int, fields: Fields) -> None:
-        """`memory` is the descriptor of a file of `board_bytes`."""
+        """`memory` is the descriptor of a file of `board_bytes` bytes."""
         mapped = mmap.mmap(memory, board_bytes(num_envs, fields))
         offset = 0
 
@@ -102,7 +102,7 @@ class Board:
 
 
 def board_bytes(num_envs: int, fields: Fields) -> int:
-    """How much memory a board takes."""
+    """The size of a board in bytes."""
     return sum(
         _aligned(num_envs * prod(shape) * np.dtype(dtype).itemsize)
         for part in (ASKED, ANSWERED, fields, fields)
@@ -111,7 +111,7 @@ def board_bytes(num_envs: int, fields: Fields) -> int:
 
 
 class Player:
-    """Plays one row of the board."""
+    """Runs one environment, a row of the board."""
 
     def __init__(self, engine: Engine, board: Board, row: int) -> None:
         self.engine = engine
@@ -120,7 +120,7 @@ class Player:
         self._final = {name: field[row, ...] for name, field in board.final.items()}
 
     def begin(self) -> None:
-        """Begins the next episode; a simulator that is broken gets one new start."""
+        """Starts the next episode; a broken simulator is restarted once."""
         self._board.is_beginning[self._row] = True
         try:
             self._begin()
@@ -131,10 +131,10 @@ class Player:
         self._board.is_beginning[self._row] = False
 
     def step(self) -> None:
-        """Acts once and begins the next episode where one ends.
+        """Takes one action and starts the next episode if one ends.
 
-        An end without an observation of its own leaves the one before as the final one. What
-        has ended stands on the board before the next episode begins, which may fail.
+        If the end has no observation, the previous one is the final one. The result is on the
+        board before the next episode begins, which may fail.
         """
         board, row = self._board, self._row
         end = End.BY_CLOCK if board.last[row] else End.NOT_YET
@@ -161,16 +161,16 @@ class Player:
 
 
 def serve(settings: Mapping[str, Any]) -> None:
-    """Plays until the other side of the socket is closed.
+    """Executes commands until the other side of the socket is closed.
 
-    An error ends it as it is: the parent reads the log and cleans up.
+    Errors are not handled: the parent reads the log and cleans up.
     """
     folder = settings["folder"]
     os.chdir(folder)
     if settings["core"] is not None:
         os.sched_setaffinity(0, {settings["core"]})
     for inherited in (settings["memory"], settings["socket"]):
-        # A simulator that outlived this process must not keep the socket open.
+        # A simulator that outlives this process must not keep the socket open.
         os.set_inheritable(inherited, False)
     watch = threading.Thread(target=_die_with, args=(settings["parent"], folder), daemon=True)
     watch.start()
@@ -194,9 +194,9 @@ def serve(settings: Mapping[str, Any]) -> None:
 
 
 def _die_with(parent: int, folder: str) -> None:
-    """Ends this process and its simulators once the parent has ended.
+    """Kills this process and its simulators once the parent has ended.
 
-    In a thread, because a frozen simulator holds up everything else.
+    Runs in a thread, because a frozen simulator blocks everything else.
     """
     while os.getppid() == parent:
         time.sleep(PARENT_CHECKS)
@@ -205,10 +205,10 @@ def _die_with(parent: int, folder: str) -> None:
 
 
 def _find(file: str, name: str) -> Any:
-    """The engine class of a file.
+    """Imports the engine class from a file.
 
-    Its folder becomes a package without our own above it, which would import torch: an engine
-    imports what is beside it by `from .name import ...`.
+    The file's folder becomes a package outside ours, which would import torch: an engine
+    imports from its folder by `from .name import ...`.
     """
     package = ModuleType("engines")
     package.__path__ = [str(Path(file).parent)]

@@ -1,9 +1,9 @@
-"""Worker processes that play a world's environments: lockstep, watchdog, restarts.
+"""Worker processes that run a world's environments: lockstep, watchdog, restarts.
 
-Frames and numbers go through shared memory, one byte each way says when. A worker leads a
-process group of its own, with the simulators it starts in it: whatever hangs, the group is
-killed as one. The memory has no name and workers watch their parent, so that nothing is left
-behind by a parent that is killed. Shapes: N environments.
+Frames and numbers go through shared memory, signalled by one byte in each direction. A worker
+leads a process group that includes its simulators, and a group that hangs is killed together.
+The memory is anonymous and workers monitor their parent, so that a killed parent leaves nothing
+behind. Shapes: N environments.
 """
 
 import contextlib
@@ -36,19 +36,19 @@ from episodic_curiosity.worlds.processes.worker import (
 )
 
 SCRIPT = Path(__file__).with_name("worker.py")
-MAX_RESTARTS = 3  # without a success in between
-PATIENCE = 2.0  # seconds for workers that were asked to end
-GLANCE = 0.002  # seconds between looks whether they have
+MAX_RESTARTS = 3  # in a row, without success
+PATIENCE = 2.0  # seconds that workers get to exit
+GLANCE = 0.002  # seconds between checks that they have
 
 logger = logging.getLogger(__name__)
 
 
 class Workers:
-    """N environments shared out among processes; what they emit is on the `board`.
+    """N environments distributed over processes; their output is on the `board`.
 
     A worker that dies, or does not answer for `timeout` seconds, is replaced: the episodes of
-    its environments end by fault, new ones begin, and a warning is logged. What had ended
-    before stays as it ended, and an episode that cannot begin is passed over.
+    its environments end by fault, new ones begin, and a warning is logged. Episodes that had
+    already ended keep their result, and an episode that cannot begin is skipped.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class Workers:
     ) -> None:
         """`engine` is a file and the name of an `Engine` in it, `options` are its arguments.
 
-        Processes, by default one per core, start with the first `begin`. Where simulators are
-        processes too, let workers be `pinned`, each with its simulators to one core: they
-        take turns, and waking each other across cores costs as much as playing.
+        Processes, by default one per core, start with the first `begin`. `pinned` binds each
+        worker and its simulators to one core. It helps if simulators are processes: worker and
+        simulator take turns, and waking each other across cores costs as much as a step.
         """
         if sys.platform != "linux":
             raise OSError(f"worker processes run on Linux only, this is {sys.platform}")
@@ -79,8 +79,8 @@ class Workers:
         memory = os.memfd_create("environments")
         os.truncate(memory, board_bytes(num_envs, fields))
         self.board = Board(memory, num_envs, fields)
-        self.num_faults = 0  # episodes so far that were lost or could not begin
-        self._passed_over = np.zeros(num_envs, np.bool_)  # in the present step
+        self.num_faults = 0  # episodes so far that were lost or skipped
+        self._passed_over = np.zeros(num_envs, np.bool_)  # in the current step
         self._in_a_row = np.zeros(num_envs, np.int64)
         settings = {
             "engine": [str(engine[0].resolve()), engine[1]],
@@ -102,20 +102,20 @@ class Workers:
 
     @property
     def pids(self) -> list[int]:
-        """Of the workers, each also the number of the process group its simulators are in."""
+        """Process ids of the workers; each is also the id of its simulators' process group."""
         return [worker.process.pid for worker in self._crew if worker.process is not None]
 
     def begin(self) -> None:
-        """Begins the episode of `board.seed` everywhere."""
+        """Starts the episode of `board.seed` in every environment."""
         self._check_open()
         for worker in self._crew:
             if worker.process is None:
                 worker.start()
         for worker, failure in self._exchange(BEGIN).items():
-            logger.warning("%s: %s; started anew", worker, failure)
+            logger.warning("%s: %s; restarted", worker, failure)
 
     def step(self) -> NDArray[np.uint8]:
-        """Takes `board.action` everywhere: (N,), an `End` for each environment."""
+        """Takes `board.action` in every environment; returns the (N,) values of `End`."""
         self._check_open()
         failures = self._exchange(STEP)
         faulty = (self.board.end == End.BY_FAULT) | self._passed_over
@@ -128,7 +128,7 @@ class Workers:
         return self.board.end.copy()
 
     def close(self) -> None:
-        """Ends all processes; harmless when called again."""
+        """Ends all processes; safe to call again."""
         self._dismissal()
 
     def _check_open(self) -> None:
@@ -136,7 +136,7 @@ class Workers:
             raise RuntimeError("this world is closed")
 
     def _exchange(self, command: bytes) -> dict["_Worker", str]:
-        """Has all workers do the same and waits for them; says which it had to replace."""
+        """Sends a command to all workers and awaits them; returns the failures it replaced."""
         failures = {}
         self.board.end[:] = End.NOT_YET
         self.board.is_beginning[:] = self._passed_over[:] = False
@@ -149,12 +149,12 @@ class Workers:
                     failures[worker] = failure
                     self._replace(worker)
         except BaseException:
-            self.close()  # an answer that nobody waited for would be taken for the next one
+            self.close()  # a late answer would be taken for the next one
             raise
         return failures
 
     def _replace(self, worker: "_Worker") -> None:
-        """Begins new episodes with a new process, if need be after several attempts."""
+        """Starts a new process and new episodes, in up to MAX_RESTARTS attempts."""
         board, rows = self.board, worker.rows
         lost = rows.start + np.flatnonzero(board.end[rows] == End.NOT_YET)
         for name, field in board.present.items():
@@ -162,7 +162,7 @@ class Workers:
         board.reward[lost], board.end[lost] = 0.0, End.BY_FAULT
         for _ in range(MAX_RESTARTS):
             worker.stop(patience=0.0)
-            # What breaks its simulator is not tried again.
+            # A seed that breaks the simulator is not tried again.
             board.seed[rows] += board.is_beginning[rows]
             self._passed_over[rows] |= board.is_beginning[rows]
             board.is_beginning[rows] = False
@@ -173,14 +173,14 @@ class Workers:
         raise ChildProcessError(f"{worker} cannot be started: {failure}")
 
     def _report(self, worker: "_Worker", failure: str) -> None:
-        """Says what was lost or passed over; gives up where that has become the rule."""
+        """Logs which episodes were lost or skipped; raises after too many faults in a row."""
         if self._in_a_row[worker.rows].max() > MAX_RESTARTS:
             self.close()
             raise ChildProcessError(f"{worker} fails at every step: {failure}")
-        words = f"{worker}: {failure}; started anew"
+        words = f"{worker}: {failure}; restarted"
         for what, where in (
-            ("without the episodes of", self.board.end == End.BY_FAULT),
-            ("passing over what could not begin in", self._passed_over),
+            ("losing the episodes of", self.board.end == End.BY_FAULT),
+            ("skipping episodes that could not begin in", self._passed_over),
         ):
             if where[worker.rows].any():
                 numbers = worker.rows.start + np.flatnonzero(where[worker.rows])
@@ -189,7 +189,7 @@ class Workers:
 
 
 class _Worker:
-    """One process and what belongs to it."""
+    """One worker process with its socket and folder."""
 
     def __init__(self, settings: Mapping[str, Any], rows: slice) -> None:
         self.rows = rows
@@ -202,7 +202,7 @@ class _Worker:
         return f"the worker of environments {self.rows.start} to {self.rows.stop - 1}"
 
     def start(self) -> None:
-        """Starts the process, in a temporary folder and a process group of its own."""
+        """Starts the process in a temporary folder, as leader of a process group."""
         self._folder = Path(tempfile.mkdtemp(prefix="episodic-curiosity-"))
         self._signals.close()
         self._signals, theirs = socket.socketpair()
@@ -225,12 +225,12 @@ class _Worker:
             )
 
     def ask(self, command: bytes) -> None:
-        """Has it do something; whether it can, `wait` tells."""
+        """Sends a command; `wait` reports failures."""
         with contextlib.suppress(OSError):
             self._signals.sendall(command)
 
     def wait(self, deadline: float) -> str:
-        """Waits for its answer; says why there is none."""
+        """Awaits the answer; returns why there is none, or an empty string."""
         patience = max(deadline - time.monotonic(), GLANCE)
         self._signals.settimeout(patience)
         try:
@@ -243,24 +243,24 @@ class _Worker:
         return f"died, {self.last_words()}"
 
     def last_words(self) -> str:
-        """The last line that it or its simulators wrote."""
+        """The last line written by the worker or its simulators."""
         lines = self._log.read_text(errors="replace").split("\n") if self._log.exists() else []
         said = [line.strip() for line in lines if line.strip()]
-        return f"saying {said[-1]!r}" if said else "saying nothing"
+        return f"last output {said[-1]!r}" if said else "no output"
 
     def dismiss(self) -> None:
-        """Asks it to end."""
+        """Asks the process to end."""
         self._signals.close()
 
     def stop(self, patience: float) -> None:
-        """Ends it and its simulators, by force after so many seconds."""
+        """Ends the process and its simulators, by force after `patience` seconds."""
         self.dismiss()
         if self.process is None:
             return
         deadline = time.monotonic() + patience
         while not self._has_ended() and time.monotonic() < deadline:
             time.sleep(GLANCE)
-        # The process is not waited for yet: until then nobody else can have its number.
+        # Not reaped yet, so its process id cannot have been reused.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -278,7 +278,7 @@ class _Worker:
 
 
 def _dismiss(crew: list[_Worker], memory: int, owner: int) -> None:
-    """Ends all workers at once; not in a fork of the process that they work for."""
+    """Ends all workers together; does nothing in a fork of the owner."""
     if os.getpid() != owner:
         return
     for worker in crew:

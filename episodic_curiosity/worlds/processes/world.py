@@ -1,4 +1,4 @@
-"""What worlds have in common whose simulators run in worker processes.
+"""Base class of worlds whose simulators run in worker processes.
 
 Shapes: N environments.
 """
@@ -18,14 +18,14 @@ from episodic_curiosity.worlds.processes.workers import Workers
 
 Array = NDArray[Any]
 
-PHASE = 1  # keeps the random numbers of a first clock apart from those of the seeds
+PHASE = 1  # separates the random numbers of `stagger` from those of the seeds
 
 
 class WorkerWorld:
-    """N simulated environments; a subclass says what is made of their frames.
+    """N simulated environments; a subclass converts their frames.
 
-    The board has the fields "frame", (3, h, w) bytes, and "pose": x, y, z and heading. After
-    the last action of a task that ended there is no frame: the final one is the one before.
+    The board has the fields "frame", (3, h, w) bytes, and "pose": x, y, z and heading. There is
+    no frame after the action that terminates an episode: the final frame is the one before.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class WorkerWorld:
         self._begun = False
 
     def reset(self, seed: int | None = None) -> Step:
-        """Begins a new episode everywhere; a seed begins the whole series of them anew."""
+        """Starts a new episode in every environment; a seed restarts the episode sequence."""
         if seed is not None:
             self._key = self._keys(seed)
             self._episode.zero_()
@@ -59,7 +59,7 @@ class WorkerWorld:
         return self._emit(nothing.astype(np.float32), nothing, nothing, first=~nothing)
 
     def step(self, actions: Tensor) -> Step:
-        """Acts once everywhere; the final_... fields are None while no episode ends."""
+        """Steps every environment; the final_... fields are None unless an episode ends."""
         if not self._begun:
             raise RuntimeError("call reset() first: no episode has begun")
         board = self._board
@@ -77,36 +77,36 @@ class WorkerWorld:
         return self._with_final(step, np.flatnonzero(ended))
 
     def heading(self) -> Tensor:
-        """(N,) float32: which way players look, in degrees counter-clockwise from east."""
+        """(N,) float32: the players' headings in degrees, counter-clockwise from east."""
         return self._to_device(self._board.present["pose"][:, 3])
 
     def picture(self, env: int = 0) -> Array:
-        """What one player sees as the simulator drew it, (h, w, 3) bytes."""
+        """One player's frame at the simulator's resolution, (h, w, 3) bytes."""
         picture: Array = self._board.present["frame"][env].transpose(1, 2, 0).copy()
         return picture
 
     def close(self) -> None:
-        """Ends simulators and workers; harmless when called again."""
+        """Ends simulators and workers; safe to call again."""
         self.workers.close()
 
     def _frames(self, frames: Array) -> tuple[Tensor, Tensor]:
-        """Observations and views of (n, 3, h, w) frames, on the device."""
+        """Converts (n, 3, h, w) frames to observations and views on the device."""
         raise NotImplementedError
 
     def _terminated(self, end: Array) -> Array:
-        """Which episodes were ended by their task, (N,) bool."""
+        """(N,) bool: episodes ended by their task."""
         by_task: Array = end == End.BY_TASK
         return by_task
 
     def _lengths(self) -> Array:
-        """How many steps the episodes take that have just begun, at most, (N,) int64."""
+        """Step limits of the episodes that have just begun, (N,) int64."""
         return np.full(self.spec.num_envs, self.spec.episode_steps, np.int64)
 
     def _keys(self, seed: int) -> Tensor:
         return random_bits(torch.arange(self.spec.num_envs), *seed_words(seed), self._split)
 
     def _draw_seeds(self) -> None:
-        """Says what the next episodes will be drawn with."""
+        """Sets the seeds of the next episodes."""
         self._board.seed[:] = random_bits(self._key, self._episode).numpy()
 
     def _checked(self, actions: Tensor) -> Array:

@@ -1,5 +1,5 @@
-"""ViZDoom: MyWayHome as the paper plays it, and any scenario of one's own.
+"""ViZDoom: MyWayHome as in the paper, and custom scenarios.
 
-scenarios says what is played, engine plays one game inside a worker process, world puts the
-workers' games together.
+scenarios defines what is played, engine runs one game in a worker process, world combines the
+workers' games.
 """

@@ -1,4 +1,4 @@
-"""What a run can tell ViZDoom."""
+"""Options of the ViZDoom worlds."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from episodic_curiosity.worlds.base import WorldConfig
 
 @dataclass(frozen=True, kw_only=True)
 class ViZDoomConfig(WorldConfig):
-    """The games of ViZDoom; sizes are height and width, None is the task's own."""
+    """ViZDoom games; sizes are (height, width), None is the task's default."""
 
-    stagger: bool = False  # let the first episodes begin at any point of their clock
-    episode_steps: int | None = None  # the clock ends an episode after so many
-    actions: tuple[str, ...] | None = None  # names of buttons, joined by +, or idle
-    num_workers: int | None = None  # processes that share the games out; None: by the cores
-    timeout: float | None = None  # seconds until a process counts as frozen; None: 60
+    stagger: bool = False  # start first episodes at a random step count
+    episode_steps: int | None = None  # truncates episodes
+    actions: tuple[str, ...] | None = None  # button names joined by +, or idle
+    num_workers: int | None = None  # processes that share the games; None: one per core
+    timeout: float | None = None  # seconds until a process is considered frozen; None: 60

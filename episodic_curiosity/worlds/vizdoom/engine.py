@@ -1,4 +1,4 @@
-"""One game of Doom as a worker plays it: run by path, as worlds/processes/worker.py says."""
+"""One Doom game in a worker process; imported by path (see worlds/processes/worker.py)."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ POSE = ("POSITION_X", "POSITION_Y", "POSITION_Z", "ANGLE")
 
 
 class DoomEngine:
-    """A `DoomGame` without head-up display, whose frames are (3, 120, 160) bytes."""
+    """A `DoomGame` without head-up display; frames are (3, 120, 160) bytes."""
 
     def __init__(
         self,
@@ -28,10 +28,10 @@ class DoomEngine:
     ) -> None:
         """`settings` and `wads` are values for DoomGame's setters, as scenario_file reads them.
 
-        `patches` are pairs of bytes in hexadecimal: what a temporary copy of the scenario has
-        in place of what. Each action says which buttons are pressed, for `repeat` tics. A goal
-        that is touched in the last of them would end the episode in the next step only: with
-        `ends_when_paid` the step that pays is the last one.
+        `patches` are pairs (old, new) of hexadecimal bytes to replace in a temporary copy of
+        the scenario. Each action lists which buttons are pressed, for `repeat` tics. A goal
+        touched in the last tic would end the episode only in the next step; with
+        `ends_when_paid` the step with the reward ends it.
         """
         self._actions, self._repeat = actions, repeat
         self._ends_when_paid = ends_when_paid
@@ -50,7 +50,7 @@ class DoomEngine:
         game.set_screen_resolution(ScreenResolution.RES_160X120)
         game.set_screen_format(ScreenFormat.CRCGCB)
         game.set_mode(vizdoom.Mode.PLAYER)
-        game.set_episode_timeout(0)  # the world has a clock, and wants to see the last frame
+        game.set_episode_timeout(0)  # the world truncates episodes and needs the last frame
         for switch_off in (
             game.set_window_visible,
             game.set_sound_enabled,
@@ -90,20 +90,20 @@ class DoomEngine:
         self._game.close()
 
     def _take_names_away(self) -> None:
-        """Both sides have opened their shared memory: nameless it ends with them, however."""
+        """Unlinks the shared memory, open on both sides by now: it ends with them."""
         for file in SHARED_MEMORY.glob(f"ViZDoom*{self._game.get_instance_id()}"):
             file.unlink()
 
 
 def patched(scenario: Path, patches: list[tuple[str, str]]) -> str:
-    """The path of the scenario, or of a copy in the current folder with other bytes in it."""
+    """The path of the scenario, or of a patched copy in the current folder."""
     if not patches:
         return str(scenario)
     content = scenario.read_bytes()
     for old, new in patches:
         found = content.count(bytes.fromhex(old))
         if found != 1:
-            raise ValueError(f"{scenario.name} must have the bytes {old} once, has {found}")
+            raise ValueError(f"{scenario.name} must have the bytes {old} once, got {found}")
         content = content.replace(bytes.fromhex(old), bytes.fromhex(new))
     copy = Path(scenario.name).absolute()
     copy.write_bytes(content)

@@ -1,8 +1,8 @@
-"""Reads ViZDoom's .cfg files, and passes on only what cannot reach beyond the game.
+"""Reads ViZDoom's .cfg files, restricted to settings that cannot affect the system.
 
-ViZDoom's own reader obeys `vizdoom_path` (which program to start) and `game_args` (anything the
-engine can be told, such as which file to write its log to). Here the settings of the game are
-read by name, settings that the world overrides are skipped, and all others are refused.
+ViZDoom's own reader obeys `vizdoom_path` (the program to start) and `game_args` (any option of
+the engine, such as the path of its log file). This reader accepts game settings by name, skips
+settings that the world overrides, and rejects all others.
 """
 
 import re
@@ -24,7 +24,7 @@ SWITCHES = (
     "render_corpses", "render_decals", "render_effects_sprites", "render_particles",
     "render_screen_flashes",
 )  # fmt: skip
-# The world sets these itself, or has no use for them.
+# Set by the world, or unused.
 SKIPPED = (
     "audio_buffer_enabled", "audio_buffer_size", "audio_sampling_rate",
     "automap_buffer_enabled", "automap_mode", "automap_render_objects_as_sprites",
@@ -36,7 +36,7 @@ SKIPPED = (
     "ticrate", "window_visible",
 )  # fmt: skip
 WADS = ("doom_scenario_path", "doom_game_path")
-GAME_ARGS = ("+sv_noautoaim 1",)  # the only ones that ViZDoom's own scenarios use
+GAME_ARGS = ("+sv_noautoaim 1",)  # the only ones that ViZDoom's scenarios use
 MAP_NAME = re.compile(r"[A-Za-z0-9_]{1,8}")
 KNOWN = (*REWARDS, *NUMBERS, *SWITCHES, *SKIPPED, *WADS, "doom_map", "available_buttons")
 KEYS = {name.replace("_", ""): name for name in (*KNOWN, "game_args")}
@@ -46,17 +46,17 @@ ENTRY = re.compile(r"(\w+)\s*(\+?=)(?:\s*(\{[^}]*\})|([^\n]*))\s*")
 
 @dataclass
 class ScenarioFile:
-    """What a .cfg says of the game."""
+    """The game's settings in a .cfg file."""
 
-    # Names of DoomGame's setters without their set_, and the values.
+    # Names of DoomGame's setters without set_, and their values.
     settings: dict[str, float | int | bool | str] = field(default_factory=dict)
-    wads: dict[str, Path] = field(default_factory=dict)  # of WADS, those that are named
+    wads: dict[str, Path] = field(default_factory=dict)  # the WADS that are set
     buttons: list[str] = field(default_factory=list)
     game_args: list[str] = field(default_factory=list)
 
 
 def read_scenario(path: Path, shipped: Path) -> ScenarioFile:
-    """Reads a .cfg; its wads are beside it, or ViZDoom's own in and above `shipped`."""
+    """Reads a .cfg file; wads are in its folder, or ViZDoom's own in or above `shipped`."""
     scenario = ScenarioFile()
     for name, value, is_added in _entries(path):
         try:
@@ -67,17 +67,17 @@ def read_scenario(path: Path, shipped: Path) -> ScenarioFile:
 
 
 def check_wad(file: Path) -> None:
-    """Raises unless this is a wad: the engine runs or ignores other files in its own ways."""
+    """Raises unless the file is a wad: the engine may execute or ignore other files."""
     if not file.is_file():
         raise ValueError(f"there is no file {file}")
     with file.open("rb") as opened:
         magic = opened.read(4)
     if magic not in (b"IWAD", b"PWAD"):
-        raise ValueError(f"{file} is no wad: it begins with {magic!r}")
+        raise ValueError(f"{file} is not a wad: it begins with {magic!r}")
 
 
 def _entries(path: Path) -> Iterator[tuple[str, str, bool]]:
-    """The keys, as KEYS spells them, with their values and whether these are added (+=)."""
+    """Yields the keys, as spelt in KEYS, their values, and whether += adds to earlier ones."""
     text = read_file(path, MAX_BYTES).decode(errors="replace")
     text = re.sub(r"#[^\n]*", "", text).strip()
     at = 0
@@ -85,7 +85,7 @@ def _entries(path: Path) -> Iterator[tuple[str, str, bool]]:
         match = ENTRY.match(text, at)
         if match is None:
             line = text[at:].partition("\n")[0]
-            raise ValueError(f"{path} is no configuration of ViZDoom: {line!r}")
+            raise ValueError(f"{path} is not a ViZDoom configuration: {line!r}")
         at = match.end()
         spelt, equals, braced, plain = match.groups()
         name = KEYS.get(spelt.replace("_", "").lower())

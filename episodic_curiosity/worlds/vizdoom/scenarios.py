@@ -1,4 +1,4 @@
-"""What is played: MyWayHome with the starts of its sub-tasks, or a file of one's own."""
+"""The scenarios: MyWayHome with the starts of its sub-tasks, and custom files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ except ImportError as missing:
         "tasks named vizdoom/... need ViZDoom: pip install 'episodic-curiosity[vizdoom]'"
     ) from missing
 
-REPEAT = 4  # tics of a step
+REPEAT = 4  # tics per step
 MY_WAY_HOME = "my_way_home"
 THREE_ACTIONS = ("move-forward", "turn-left", "turn-right")
 IDLE = "idle"
@@ -28,13 +28,13 @@ IDLE = "idle"
 
 @dataclass(frozen=True)
 class Start:
-    """One of the map's 17 spots, and between which angles the player looks there."""
+    """One of the map's 17 start spots, and the range of the player's angle there."""
 
     spot: int
     angles: tuple[int, int]  # in 1/65536 of a turn, counter-clockwise from east
 
 
-# The sub-tasks of Pathak et al. 2017, whose maps differ from MyWayHome in this alone.
+# The sub-tasks of Pathak et al. 2017; their maps differ from MyWayHome only in the start.
 STARTS = {
     "dense": None,  # any spot, any angle
     "sparse": Start(10, (0, 655)),
@@ -44,7 +44,7 @@ STARTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """What an engine is told, and what a world has to know about it."""
+    """A scenario's engine arguments, actions and step limit."""
 
     engine: dict[str, Any]  # arguments of engine.DoomEngine
     action_names: tuple[str, ...]
@@ -54,10 +54,10 @@ class Scenario:
 def find_scenario(
     task: str, actions: Sequence[str] | None, episode_steps: int | None
 ) -> Scenario:
-    """A sub-task of MyWayHome, or a .cfg or .wad file.
+    """Finds a sub-task of MyWayHome, or a .cfg or .wad file.
 
-    A bare name is that of one of ViZDoom's own files, anything else a path: one in the current
-    folder is written ./NAME.
+    A bare name is one of the files shipped with ViZDoom, anything else is a path: write ./NAME
+    for a file in the current folder.
     """
     if isinstance(actions, str):
         raise ValueError(f"actions must be a sequence of names, got the one name {actions!r}")
@@ -77,7 +77,7 @@ def find_scenario(
     if not file.is_file() or file.suffix not in (".cfg", ".wad"):
         names = ", ".join(STARTS)
         raise ValueError(
-            f"vizdoom/... must be one of {names}, a .cfg or .wad of ViZDoom's own by its name, "
+            f"vizdoom/... must be one of {names}, a .cfg or .wad shipped with ViZDoom by name, "
             f"or the path of another (./NAME in the current folder), got {task!r}"
         )
     if file.suffix == ".wad":
@@ -132,18 +132,18 @@ def _buttons(action: str) -> set[str]:
     for button in sorted(buttons):
         if button not in vizdoom.Button.__members__ or button.endswith("_DELTA"):
             raise ValueError(
-                f"actions must be {IDLE!r} or buttons that are pressed or not, such as "
+                f"actions must be {IDLE!r} or binary buttons, such as "
                 f"'move-forward+turn-left', got {action!r}"
             )
     return buttons
 
 
 def _patches(start: Start | None) -> list[tuple[str, str]]:
-    """What the compiled script of MyWayHome must have in place of what, to start there.
+    """Byte patches (old, new) of MyWayHome's compiled script that set the start.
 
     Script 2 pushes a random spot's number and a random angle, each with its bounds. The spot
-    becomes a constant, followed by instructions that do nothing; the angle's bounds become the
-    two variables that the spot no longer needs.
+    becomes a constant, followed by no-ops. The angle's bounds become the two variables that the
+    spot no longer needs.
     """
     if start is None:
         return []

@@ -1,4 +1,4 @@
-"""ViZDoomWorld: N games of Doom behind the World protocol."""
+"""ViZDoomWorld: N Doom games as a World."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,16 +19,16 @@ from episodic_curiosity.worlds.processes.world import Array, WorkerWorld
 from episodic_curiosity.worlds.vizdoom.scenarios import find_scenario
 
 ENGINE = (Path(__file__).with_name("engine.py"), "DoomEngine")
-FRAME_SIZE = (120, 160)  # the smallest that the engine draws
+FRAME_SIZE = (120, 160)  # the smallest that the engine renders
 FIELDS = {"frame": ((3, *FRAME_SIZE), "uint8"), "pose": ((4,), "float32")}
-ORACLE_CELL = 30.0  # DeepMind Lab's: the paper has no Grid Oracle in Doom
+ORACLE_CELL = 30.0  # as in DeepMind Lab: the paper has no Grid Oracle in Doom
 LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
 
 
 class ViZDoomWorld(WorkerWorld):
-    """MyWayHome or any other scenario, played by worker processes on the host.
+    """MyWayHome or any other scenario, run by worker processes on the CPU.
 
-    The policy sees grey frames, curiosity sees them in colour.
+    The policy sees grey frames, curiosity colour frames.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class ViZDoomWorld(WorkerWorld):
         num_workers: int | None = None,
         timeout: float = 60.0,
     ) -> None:
-        """Sizes are (height, width); splits differ in their seeds, there is but one map.
+        """Sizes are (height, width); splits differ only in their seeds: there is one map.
 
-        `actions` are names of buttons, several joined by "+", or "idle"; by default one for
-        each button of the scenario. `stagger` lets the first episodes begin at any point of
-        their clock. `num_workers` and `timeout` are those of `Workers`.
+        `actions` are button names, several joined by "+", or "idle"; the default is one per
+        button of the scenario. `stagger` starts the first episodes at a random step count.
+        `num_workers` and `timeout` are those of `Workers`.
         """
         check_at_least("num_envs", num_envs, 1)
         check_choice("split", split, SPLITS)
@@ -86,7 +86,7 @@ class ViZDoomWorld(WorkerWorld):
         self._luminance = torch.tensor(LUMINANCE, device=device)
 
     def _frames(self, frames: Array) -> tuple[Tensor, Tensor]:
-        """Observations and views of (n, 3, 120, 160) frames, resized on the device."""
+        """Converts (n, 3, 120, 160) frames to observations and views on the device."""
         colour = self._to_device(frames)
         observation_size, view_size = self.spec.observation_shape[1:], self.spec.view_shape[1:]
         small = _resized(colour, observation_size)
@@ -96,10 +96,10 @@ class ViZDoomWorld(WorkerWorld):
 
 
 def _resized(frames: Tensor, size: tuple[int, ...]) -> Tensor:
-    """Bytes of (n, channels, h, w) in another size."""
+    """Resizes (n, channels, h, w) bytes."""
     if frames.shape[2:] == size:
         return frames
-    if frames.is_cpu:  # which resizes bytes as they are, twice as fast as floats
+    if frames.is_cpu:  # resizes bytes directly, twice as fast as floats
         return functional.interpolate(frames, size, mode="bilinear", antialias=True)
     numbers = frames.to(torch.float32)
     return _rounded(functional.interpolate(numbers, size, mode="bilinear", antialias=True))

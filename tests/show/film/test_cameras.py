@@ -46,7 +46,7 @@ def test_an_ant_from_behind_where_there_is_opengl(tmp_path, monkeypatch, capsys)
         "ant/no-reward", "test", 0, torch.device("cpu"), {"view_size": None}
     )
     assert list(open_scenery(setting, 96).cameras) == ["first person"]
-    assert "the ant is not shown from behind: OpenGL by missing" in capsys.readouterr().err
+    assert "the ant is not shown from behind: OpenGL with missing" in capsys.readouterr().err
 
 
 def test_doom_shows_what_the_engine_draws_and_the_way(tmp_path):

@@ -166,7 +166,7 @@ def test_bad_input_is_named():
     state = world.state()
     with pytest.raises(ValueError, match="another task"):
         make("escape-circle").load_state(state)
-    with pytest.raises(ValueError, match="no state of ant/no-reward: it holds"):
+    with pytest.raises(ValueError, match="not a state of ant/no-reward: it holds"):
         make(num_envs=2).load_state(state)
 
 

@@ -313,7 +313,7 @@ def test_bad_requests_are_one_sentence(task, options, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"action_space": spaces.Box(-np.inf, np.inf, (2,))}, "no bounds to scale"),
+        ({"action_space": spaces.Box(-np.inf, np.inf, (2,))}, "must have bounded actions"),
         ({"action_space": spaces.MultiDiscrete([100, 100])}, "10000 combinations"),
         ({"action_space": spaces.MultiBinary(3)}, "MultiBinary.* actions"),
         ({"observation_space": spaces.Sequence(spaces.Discrete(2))}, "cannot flatten"),
@@ -348,6 +348,6 @@ def test_pictures_are_what_is_rendered():
         assert not np.array_equal(one, two)
     with (
         closing(make_world("gym/CartPole-v1", **options)) as world,
-        pytest.raises(ValueError, match="made without render_mode 'rgb_array'"),
+        pytest.raises(ValueError, match="made with render_mode 'rgb_array'"),
     ):
         world.picture()

@@ -99,8 +99,8 @@ def test_a_broken_simulator_costs_its_own_episode_only(make, caplog):
     assert workers.board.reward.tolist() == [2, 2, 2, 0, 2]
     assert workers.pids == pids
     assert workers.num_faults == 1
-    assert "saying 'ValueError: the counter broke'" in caplog.text
-    assert "without the episodes of [3]" in caplog.text
+    assert "last output 'ValueError: the counter broke'" in caplog.text
+    assert "losing the episodes of [3]" in caplog.text
     assert step(workers, *[COUNT] * 5) == GOES_ON
     assert counts(workers) == [3, 3, 3, 1, 3]
 
@@ -116,7 +116,7 @@ def test_a_worker_that_dies_is_replaced(make, caplog):
     assert counts(workers, "final")[3:] == [1, 1]
     assert workers.board.reward.tolist() == [2, 2, 0, 0, 0]
     assert workers.num_faults == 3
-    assert "the worker of environments 2 to 4: died, saying nothing" in caplog.text
+    assert "the worker of environments 2 to 4: died, no output" in caplog.text
     assert workers.pids[0] == pids[0]
     assert workers.pids[1] != pids[1]
     assert have_ended(pids[1:])  # its simulators with it
@@ -180,8 +180,8 @@ def test_an_episode_that_cannot_begin_is_passed_over(make, caplog):
     assert counts(workers, "final") == [1] * 5
     assert workers.board.present["seed"].tolist() == [30, 40, 50, 61, 70]
     assert workers.num_faults == 2
-    assert "saying 'OSError: this map is broken'" in caplog.text
-    assert "without the episodes of [4], passing over what could not begin in [3]" in (
+    assert "last output 'OSError: this map is broken'" in caplog.text
+    assert "losing the episodes of [4], skipping episodes that could not begin in [3]" in (
         caplog.text
     )
     assert step(workers, *[COUNT] * 5) == GOES_ON
@@ -210,7 +210,7 @@ def test_a_broken_episode_is_begun_by_one_process_only(make, tmp_path):
 def test_what_cannot_start_says_why(make):
     workers = make(num_envs=1, starts=False)
     with pytest.raises(
-        ChildProcessError, match="cannot be started: died, saying 'of that name'"
+        ChildProcessError, match="cannot be started: died, last output 'of that name'"
     ):
         workers.begin()
 

@@ -89,9 +89,9 @@ def test_the_ways_to_write_a_file(read):
         ("doom_map = -file", "doom_map must be a map's name"),
         ("living_reward = much", "living_reward must be a number, got 'much'"),
         ("render_decals = maybe", "render_decals must be true or false"),
-        ("doom_scenario_path = my.cfg", "is no wad"),
+        ("doom_scenario_path = my.cfg", "is not a wad"),
         ("doom_scenario_path = ../nowhere.wad", "there is no file"),
-        ("just words", "is no configuration of ViZDoom: 'just words'"),
+        ("just words", "is not a ViZDoom configuration: 'just words'"),
     ],
 )
 def test_what_is_refused(read, text, match):

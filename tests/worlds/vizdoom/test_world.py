@@ -213,7 +213,7 @@ def test_any_scenario_with_its_own_buttons(make, tmp_path):
     [
         ("medium", {}, "one of dense, sparse, very-sparse, a .cfg or .wad .*, got 'medium'"),
         ("take_cover.cfg", {}, "sets no time limit: give episode_steps"),
-        ("deathmatch.cfg", {}, "buttons that are pressed or not, .*got 'look-up-down-delta'"),
+        ("deathmatch.cfg", {}, "binary buttons, .*got 'look-up-down-delta'"),
         ("dense", {"actions": ("jmp",)}, "got 'jmp'"),
         ("dense", {"actions": "attack"}, "a sequence of names, got the one name 'attack'"),
         ("dense", {"actions": ("idle",)}, "has no buttons to press"),
@@ -230,7 +230,7 @@ def test_what_is_refused(make, task, options, match):
 def test_files_that_are_not_what_their_names_say(make, tmp_path):
     wad, config = tmp_path / "broken.wad", tmp_path / "broken.cfg"
     wad.write_bytes(b"nothing")
-    with pytest.raises(ValueError, match=r"broken.wad is no wad: it begins with b'noth'"):
+    with pytest.raises(ValueError, match=r"broken.wad is not a wad: it begins with b'noth'"):
         make(str(wad))
     config.write_text("doom_scenario_path = nowhere.wad\navailable_buttons = { ATTACK }")
     with pytest.raises(ValueError, match=r"broken.cfg: there is no file .*nowhere.wad"):
