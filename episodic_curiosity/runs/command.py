@@ -1,4 +1,4 @@
-"""The command line behind a number."""
+"""Command lines that reproduce a run and its evaluation."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from episodic_curiosity.runs.presets import resolve
 
 
 def train_command(run: Run, folder: Path) -> str:
-    """What trains this run again: its task, method and preset, and what else differs."""
+    """The command that trains this run: task, method, preset and every changed option."""
     usual = resolve(run.task, run.method, run.preset, run.steps, run.seed).to_dict()
     plain = run.to_dict()
     names = ("task", "method", "preset", "steps", "seed")
@@ -20,14 +20,14 @@ def train_command(run: Run, folder: Path) -> str:
 
 
 def evaluate_command(folder: Path, episodes: int) -> str:
-    """What measures the agent of a run's folder again."""
+    """The command that evaluates the agent in a run's folder."""
     return f"curiosity evaluate {_word(str(folder))} --episodes {episodes}"
 
 
 def _changes(
     usual: Mapping[str, Any], plain: Mapping[str, Any], above: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
-    """The dotted path, the usual and the present value of each field that differs."""
+    """The dotted path, the default and the actual value of each field that differs."""
     for name, value in plain.items():
         path, was = above + name.replace("_", "-"), usual[name]
         if isinstance(value, dict) and isinstance(was, dict):
@@ -37,7 +37,7 @@ def _changes(
 
 
 def _option(path: str, was: Any, value: Any) -> str:
-    if isinstance(was, bool):  # two flags; what may also be None takes a value
+    if isinstance(was, bool):  # a pair of flags; a field that may be None takes a value
         above, _, name = path.rpartition(".")
         name = name if value else f"no-{name}"
         return f"--{above}.{name}" if above else f"--{name}"

@@ -30,7 +30,7 @@ def test_the_command(runs, tmp_path, capsys):
 
 def test_bad_input_is_one_sentence(runs, tmp_path, capsys):
     run, out = runs("ppo"), tmp_path / "film.gif"
-    whom = "say whom to watch: a run's folder, or else --random --task TASK"
+    whom = "give either a run's folder or --random --task TASK"
     for words in ((), (run, "--random"), (run, "--task", "maze/sparse"), ("--random",)):
         assert whom in refused(capsys, *words, "--out", out)
     assert whom in refused(capsys, run, "--random", "--task", "maze/sparse", "--out", out)

@@ -232,9 +232,12 @@ def test_a_folder_is_no_file_to_write_to(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("--out x.md", "--out is for a page, got x.md"),
-        ("--markdown x.html", "--markdown is for tables, got x.html"),
-        ("--out x --markdown ./x", "--out and --markdown must be two files, got x for both"),
+        ("--out x.md", "--out is for an HTML page, got x.md"),
+        ("--markdown x.html", "--markdown is for Markdown tables, got x.html"),
+        (
+            "--out x --markdown ./x",
+            "--out and --markdown must be different files, got x for both",
+        ),
     ],
 )
 def test_a_page_is_no_markdown(tmp_path, monkeypatch, capsys, line, words):
