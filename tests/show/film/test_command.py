@@ -37,7 +37,7 @@ def test_bad_input_is_one_sentence(runs, tmp_path, capsys):
     assert "there is no task" in refused(
         capsys, "--random", "--task", "maze/sprase", "--out", out
     )
-    assert "a film is named .gif or .mp4, got 'film.avi'" in refused(
+    assert "a film must end in .gif or .mp4, got 'film.avi'" in refused(
         capsys, run, "--out", tmp_path / "film.avi"
     )
     assert "cannot be read" in refused(capsys, tmp_path, "--out", out)
@@ -87,8 +87,7 @@ def test_without_pillow_or_ffmpeg_a_sentence_says_what_to_install(runs, monkeypa
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     said = refused(capsys, runs("ppo"), "--out", "film.mp4")
     assert said == (
-        "curiosity: films in MP4 need ffmpeg: pip install 'episodic-curiosity[film]', or name "
-        "a .gif"
+        "curiosity: MP4 needs ffmpeg: pip install 'episodic-curiosity[film]', or write a .gif"
     )
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.delitem(sys.modules, "episodic_curiosity.show.film.watch")
