@@ -19,9 +19,7 @@ def call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
     except FloatingPointError as error:  # a failure at run time
         stop(FAILED, str(error))
     except BrokenPipeError:  # the reader closed the pipe, as `head` does
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # for Python's last flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         sys.exit(FAILED)
     except OSError as error:
         stop(FAILED, _sentence(error))

@@ -37,7 +37,7 @@ MOST_STEPS = 10**12  # a month at the fastest rate measured; far more would over
 
 @dataclass(frozen=True, kw_only=True)
 class RandomPlayConfig:
-    """Random play that an R-network is fitted to before a run (EC); its steps count."""
+    """Random play to fit an R-network to before a run (EC); its steps count as the run's."""
 
     steps: int = 2_500_000  # summed over all environments
     tasks: tuple[str, ...] = ()  # with equal shares; empty: the task of the run

@@ -41,7 +41,7 @@ from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.base import World, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
 
-# Fields that may change on resume: they do not affect the results.
+# Fields that may change on resume: they say where a run executes, not what it learns.
 MAY_DIFFER = ("device", "world.level_cache", "world.timeout")
 
 
@@ -142,7 +142,7 @@ class Parts:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores a state; the collector comes last: it may show new episodes to the bonus."""
+        """Restores a state; the bonus before the collector, which may show it new episodes."""
         for name in ("agent", "bonus", "ppo", "collector", "diagnosis"):
             getattr(self, name).load_state_dict(state[name])
 
