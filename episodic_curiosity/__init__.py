@@ -1,4 +1,4 @@
-"""Episodic curiosity through reachability: reward for what memory could not have reached."""
+"""Episodic curiosity through reachability: a bonus for observations far from memory."""
 
 from importlib.util import find_spec
 

@@ -1,1 +1,1 @@
-"""Similarity -> bonus: what curiosity pays, one module per bonus."""
+"""Exploration bonuses, one module each."""

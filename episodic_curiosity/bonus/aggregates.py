@@ -1,7 +1,7 @@
-"""The paper's F: the similarities with all memories become one.
+"""The paper's F: aggregates the similarities to all memory slots into one number.
 
-Every F takes similarities (N, K), of which the first `count` (N,) of each row are real, and
-returns (N,); a memory that is still empty reaches nothing: similarity zero.
+Every F takes similarities (N, K), of which the first `count` (N,) in each row are valid, and
+returns (N,). The similarity to an empty memory is zero.
 Shapes: N environments, K memory slots.
 """
 
@@ -12,9 +12,9 @@ from torch import Tensor
 
 
 def percentile_90(similarity: Tensor, count: Tensor) -> Tensor:
-    """The 90th percentile, interpolated linearly between neighbours as NumPy does."""
+    """The 90th percentile, with linear interpolation as in NumPy."""
     largest = _largest(similarity, count, (similarity.shape[1] - 1) // 10 + 2)
-    # Counted from the largest down, the percentile of m values lies at rank (m - 1) / 10.
+    # In descending order, the 90th percentile of m values is at rank (m - 1) / 10.
     tenths = (count - 1).clamp(min=0)
     above = tenths // 10
     below = (above + 1).clamp(max=largest.shape[1] - 1)
@@ -23,18 +23,18 @@ def percentile_90(similarity: Tensor, count: Tensor) -> Tensor:
 
 
 def tenth_largest(similarity: Tensor, count: Tensor) -> Tensor:
-    """The 10th largest, or the smallest while there are fewer than 10."""
+    """The 10th largest similarity, or the smallest if there are fewer than 10."""
     largest = _largest(similarity, count, 10)
     return _at(largest, (count - 1).clamp(0, largest.shape[1] - 1)).clamp(min=0)
 
 
 def maximum(similarity: Tensor, count: Tensor) -> Tensor:
-    """The largest: right in theory, prone to outliers in practice."""
+    """The largest similarity: correct in theory, prone to outliers in practice."""
     return _largest(similarity, count, 1)[:, 0].clamp(min=0)
 
 
 def relative_count(similarity: Tensor, count: Tensor) -> Tensor:
-    """The share of memories that reach the present: with a similarity above one half."""
+    """The fraction of memory slots with a similarity above 0.5."""
     reaching = (similarity > 0.5) & _is_real(similarity, count)
     return reaching.sum(dim=1) / count.clamp(min=1)
 
@@ -48,7 +48,7 @@ AGGREGATES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def _largest(similarity: Tensor, count: Tensor, how_many: int) -> Tensor:
-    """The largest of each row, descending; -1 where there are not so many."""
+    """The `how_many` largest valid values of each row, in descending order, padded with -1."""
     real = similarity.masked_fill(~_is_real(similarity, count), -1.0)
     return real.topk(min(how_many, similarity.shape[1]), dim=1).values
 

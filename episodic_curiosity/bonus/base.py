@@ -1,4 +1,4 @@
-"""What every bonus is, whatever it pays for."""
+"""The interface of all bonuses."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -9,28 +9,28 @@ from episodic_curiosity.worlds.base import Rollout, Step
 
 
 class Bonus(Protocol):
-    """Rates what N environments have just emitted, and learns from what they lived through.
+    """Computes a bonus for each step of N environments and learns from rollouts.
 
-    `bonus` changes its state in place and asks the device for no value, so that a CUDA graph
-    can hold it; `learn` may wait.
+    `bonus` updates its state in place and does not synchronise with the GPU, so that it can be
+    captured in a CUDA graph. `learn` may synchronise.
     """
 
-    needs_views: bool  # rollouts must carry `snapshot` or `view` for `learn`
+    needs_views: bool  # `learn` needs `snapshot` or `view` in the rollout
 
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:
-        """(N,) float32, for the action that led to this step; updates what is remembered.
+        """Returns the bonus (N,) float32 for the action that led to this step.
 
-        Zero where the step opens an episode: no action of that episode led there.
+        It is zero at the first step of an episode, which no action led to.
         """
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
-        """Learns from a rollout; says how well, where there is something to say."""
+        """Learns from a rollout and returns training metrics, if any."""
 
     def metrics(self) -> dict[str, float]:
-        """How it is doing since this was last asked; waits for the device."""
+        """Returns metrics since the last call; synchronises with the GPU."""
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of all that is needed to go on as if nothing had happened."""
+        """Returns a copy of the complete state, for an exact resume."""
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from such a state."""
+        """Restores a state of `state_dict`."""

@@ -1,4 +1,4 @@
-"""PPO+1: the same pay for every step, which is to say for staying alive."""
+"""PPO+1: a constant bonus at every step, which rewards staying alive."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantConfig:
-    """What a step pays."""
+    """Config of the constant bonus."""
 
     scale: float = 1.0
 
@@ -25,8 +25,8 @@ class ConstantConfig:
 class ConstantBonus:
     """b = scale at every step.
 
-    The step that ends an episode is unpaid, as with every bonus. An early end costs all the pay
-    that would have followed, as long as no value is bootstrapped where the task ended.
+    As with every bonus, the step that ends an episode pays nothing. Ending early forfeits the
+    remaining bonus, provided that no value is bootstrapped at a terminal state.
     """
 
     needs_views = False
@@ -37,26 +37,26 @@ class ConstantBonus:
         self._paid = BonusStatistics(spec.device)
 
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
-        """Pays (N,) the same wherever an episode goes on."""
+        """Returns `scale` (N,), or zero at the first step of an episode."""
         check_mask("first", step.first, self.num_envs, self._paid.sums.device)
         bonus = ~step.first * self.config.scale
         self._paid.add(bonus, where=~step.first)
         return bonus
 
     def learn(self, rollout: Rollout) -> dict[str, float]:  # noqa: ARG002
-        """Nothing: there is nothing to learn."""
+        """Does nothing."""
         return {}
 
     def metrics(self) -> dict[str, float]:
-        """The bonus since this was last asked; waits for the device."""
+        """Bonus statistics since the last call; synchronises with the GPU."""
         return self._paid.metrics()
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of what was paid since metrics were last asked for."""
+        """A copy of the bonus statistics."""
         return {"paid": self._paid.sums.clone()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from such a state."""
+        """Restores a state of `state_dict`."""
         check_parts(state, {"paid"})
         check_part(state, "paid", self._paid.sums)
         self._paid.sums.copy_(state["paid"])

@@ -1,4 +1,4 @@
-"""Episodic curiosity for a training loop of one's own.
+"""Episodic curiosity for custom training loops.
 
 Shapes: N environments.
 """
@@ -24,12 +24,12 @@ from episodic_curiosity.support.checks import (
 
 
 class EpisodicCuriosity:
-    """Pays N environments for observations that their memory could not have reached.
+    """Computes a bonus for observations that are not reachable from episodic memory.
 
-    Call `bonus` once per step, in step with the environments; call `learn` as well to refit the
-    R-network to what the agent sees (ECO). Until the R-network has been fitted, by `learn` or
-    beforehand by `fit`, the bonus is zero. Tensors must be on the R-network's device, arrays
-    are copied there.
+    Call `bonus` once per step of the N environments. Also call `learn` to refit the R-network
+    to the agent's observations (ECO). The bonus is zero until the R-network has been fitted, by
+    `learn` or beforehand by `fit`. Tensors must be on the R-network's device; arrays are copied
+    to it.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class EpisodicCuriosity:
         self._not_finite = torch.tensor(False, device=r_network.device)
 
     def bonus(self, view: Tensor | NDArray[Any], first: Tensor | NDArray[Any]) -> Tensor:
-        """The bonus (N,) for arriving at (N, *view_shape) observations; remembers novel ones.
+        """Returns the bonus (N,) of (N, *view_shape) observations and stores the novel ones.
 
-        `first` (N,) is true where an episode has just begun: memory is emptied, nothing paid.
+        Where `first` (N,) is true, an episode begins: the memory is cleared, the bonus is zero.
         """
         view, first = self._checked(view, first)
         with torch.no_grad():
@@ -87,9 +87,9 @@ class EpisodicCuriosity:
     def learn(
         self, view: Tensor | NDArray[Any], first: Tensor | NDArray[Any]
     ) -> dict[str, float]:
-        """Keeps these observations for the R-network; refits it and says how well, when due.
+        """Adds observations to the replay; if a refit is due, refits and returns its metrics.
 
-        Memories are emptied at a refit: what they hold was embedded by the network before.
+        A refit clears the memories, because their embeddings are of the previous network.
         """
         view, first = self._checked(view, first)
         self._online.extend(view[None], first[None])
@@ -102,16 +102,16 @@ class EpisodicCuriosity:
         return report
 
     def metrics(self) -> dict[str, float]:
-        """How curiosity is doing, the bonus since this was last asked; for any logger."""
+        """Metrics for a logger; bonus statistics cover the time since the last call."""
         self._raise_if_not_finite()
         return self._bonus.metrics() | {"r_network_fitted": float(self.r_network.fitted)}
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of all that is needed to go on as if nothing had happened, replay included."""
+        """A copy of the complete state, including the replay, for an exact resume."""
         return {**self._bonus.state_dict(), "online": self._online.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from a state of the same R-network, environments and memory."""
+        """Restores a state with the same R-network, number of environments and memory."""
         check_parts(state, {"r_network", "memory", "online", "paid"})
         rest = {name: part for name, part in state.items() if name != "online"}
         self._bonus.check_state(rest)
@@ -125,14 +125,14 @@ class EpisodicCuriosity:
         device = self.r_network.device
         if device != self.memory.device:
             raise RuntimeError(
-                f"the R-network was moved to {device} after this was made on "
-                f"{self.memory.device}: move it first"
+                f"the R-network was moved to {device} after EpisodicCuriosity was created on "
+                f"{self.memory.device}; move it before"
             )
         view, first = to_tensor("view", view, device), to_tensor("first", first, device)
         check_views("view", view, self.r_network.config.view_shape, device, self.num_envs)
         check_mask("first", first, self.num_envs, device)
         if device.type == "cuda" and view.dtype == torch.float32:
-            # Asking now would wait for the GPU: note it, and raise where one waits anyway.
+            # Reading this now would synchronise with the GPU: it is raised at the next sync.
             self._not_finite |= ~view.isfinite().all()
         return view, first
 

@@ -1,4 +1,4 @@
-"""Tells, from what a run measures of itself, when curiosity cannot work and what to try."""
+"""Warns, based on a run's metrics, when curiosity cannot work, and suggests what to try."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -12,20 +12,20 @@ from episodic_curiosity.bonus.oracle import OracleConfig
 from episodic_curiosity.bonus.registry import BonusConfig
 from episodic_curiosity.bonus.state import check_parts
 
-PATIENCE = 20  # looks that one judgement is made of: an odd update decides nothing
+PATIENCE = 20  # checks averaged per verdict, so that a single update decides nothing
 
 
 class Diagnosed(NamedTuple):
-    """What of a run decides how its metrics are judged."""
+    """The settings of a run that the verdicts depend on."""
 
     bonus: BonusConfig | None
-    reward_scale: float  # what the task's rewards are multiplied with
-    is_normalised: bool  # the bonus is
-    is_online: bool  # the R-network is fitted in the run (ECO), not before it
+    reward_scale: float  # factor on the task's rewards
+    is_normalised: bool  # the bonus is normalised
+    is_online: bool  # the R-network is fitted during the run (ECO), not before it (EC)
 
 
 class Evidence(NamedTuple):
-    """An amount, and what it is small or large beside."""
+    """An amount and the reference it is compared with."""
 
     amount: float
     beside: float
@@ -33,7 +33,7 @@ class Evidence(NamedTuple):
 
 @dataclass
 class Sums:
-    """Evidence of the looks since the last judgement, and that judgement."""
+    """Sums of the evidence since the last verdict, and that verdict."""
 
     looks: int = 0
     amount: float = 0.0
@@ -41,24 +41,24 @@ class Sums:
     was_bad: bool = False
 
 
-# What is bad, of means over PATIENCE looks.
+# Conditions for a warning, on means over PATIENCE checks.
 TROUBLES: dict[str, Callable[[Evidence], bool]] = {
-    # Held-out pairs told right: guessing gets one half.
+    # Held-out accuracy; chance is 0.5.
     "accuracy": lambda mean: mean.amount < 0.6 * mean.beside,
-    # Memories: 200 slots can be full for 0.78 of an episode of 900 steps, not more.
+    # Share of full memories: 200 slots can be full for at most 0.78 of a 900-step episode.
     "full": lambda mean: mean.amount > 0.75 * mean.beside,
     "constant": lambda mean: mean.amount < 0.01 * mean.beside,
-    # Nothing at all is no matter of scale: that bonus is constant.
+    # A bonus of exactly zero is constant, not badly scaled.
     "negligible": lambda mean: 0 < mean.amount < 0.01 * mean.beside,
-    # The paper's own settings come to 250, for ant/escape-circle.
+    # The paper's settings reach 250 on ant/escape-circle.
     "drowning": lambda mean: mean.amount > 300 * mean.beside,
 }
 
 
 class Diagnosis:
-    """Warns of each kind of trouble once, and again where it comes back after it had gone.
+    """Warns once about each kind of trouble, and again if it returns.
 
-    Every PATIENCE looks with evidence of a kind are judged together, and then forgotten.
+    A verdict is made on the mean of PATIENCE checks with evidence of that kind.
     """
 
     def __init__(self, run: Diagnosed) -> None:
@@ -66,7 +66,7 @@ class Diagnosis:
         self._sums = {kind: Sums() for kind in TROUBLES}
 
     def look(self, metrics: Mapping[str, float]) -> list[str]:
-        """One sentence for each trouble that has become plain with these metrics."""
+        """Returns one sentence per trouble newly detected with these metrics."""
         if self._run.bonus is None or metrics.get("r_network_fits") == 0:
             return []  # ECO pays nothing before its first fit
         warnings = []
@@ -84,17 +84,17 @@ class Diagnosis:
         return warnings
 
     def state_dict(self) -> dict[str, Any]:
-        """All that is needed to warn as if nothing had happened, in plain numbers."""
+        """The complete state, in plain numbers."""
         return {kind: list(astuple(sums)) for kind, sums in self._sums.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from such a state."""
+        """Restores a state of `state_dict`."""
         check_parts(state, set(TROUBLES))
         self._sums = {kind: Sums(*state[kind]) for kind in TROUBLES}
 
 
 def _find(run: Diagnosed, metrics: Mapping[str, float]) -> dict[str, Evidence]:
-    """What one look says, about as many kinds of trouble as it has metrics for."""
+    """The evidence by kind of trouble, for the kinds whose metrics are present."""
     found = {}
     if "r_network_accuracy" in metrics:
         found["accuracy"] = Evidence(metrics["r_network_accuracy"], 1.0)
@@ -104,55 +104,55 @@ def _find(run: Diagnosed, metrics: Mapping[str, float]) -> dict[str, Evidence]:
     mean, spread = metrics["bonus_mean"], metrics["bonus_spread"]
     is_meant_to_vary = not isinstance(run.bonus, ConstantConfig)
     if is_meant_to_vary:
-        # There is no telling what a step can pay where the bonus is an error (ICM).
+        # ICM's bonus is a prediction error, so its maximum is unknown.
         largest = abs(mean) if isinstance(run.bonus, ICMConfig) else _scale(run)[1]
         found["constant"] = Evidence(spread, largest)
 
     if "reward" in metrics:  # an episode has ended
         reward = abs(run.reward_scale * metrics["reward"])
-        # Not the bonus of an episode, in which pay of both signs cancels out, but the most
-        # that its absolute values can come to: every step counts.
+        # An upper bound on the sum of absolute bonuses in an episode: in the plain sum,
+        # positive and negative bonuses cancel out.
         most = math.hypot(mean, spread) * metrics["length"] / metrics.get("bonus_divisor", 1.0)
         found["negligible"] = Evidence(most, reward)
         if is_meant_to_vary and reward > 0:
-            # As if one episode had got all of it: a goal that is rarely found yet is what
-            # curiosity is for, and no trouble.
+            # The reward of all episodes: a goal that is still rarely found is what curiosity
+            # is for, and no trouble.
             found["drowning"] = Evidence(abs(metrics["bonus"]), reward * metrics["episodes"])
     return found
 
 
 def _tell(kind: str, run: Diagnosed, mean: Evidence) -> str:
-    """What was seen, why that is bad and what to try."""
+    """The warning: the finding, why it matters and what to try."""
     match kind:
         case "accuracy":
             return (
-                f"the R-network tells {mean.amount:.0%} of held-out pairs right, guessing gets "
-                f"50%: its bonus is noise; try more steps to fit it to, {_fit(run)} with more "
-                f"iterations, or views that better show where the agent is"
+                f"the R-network's held-out accuracy is {mean.amount:.0%}, chance is 50%: its "
+                f"bonus is noise; try more steps of training data, more iterations in "
+                f"{_fit(run)}, or views that better show where the agent is"
             )
         case "full":
             assert isinstance(run.bonus, EpisodicConfig)
             return (
-                f"memories are full {mean.amount:.0%} of the time: what they drop looks new "
-                f"and pays again; try a bonus.memory_capacity above "
+                f"memories are full {mean.amount:.0%} of the time: replaced observations look "
+                f"novel again; try a bonus.memory_capacity above "
                 f"{run.bonus.memory_capacity}, or a bonus.novelty_threshold between "
                 f"{run.bonus.novelty_threshold:.3g} and "
-                f"{run.bonus.alpha * run.bonus.beta:.3g}, the most that a step pays"
+                f"{run.bonus.alpha * run.bonus.beta:.3g}, the largest bonus of a step"
             )
         case "constant":
             return (
-                f"the bonus hardly varies, by {mean.amount:.3g} beside {mean.beside:.3g}: what "
-                f"pays alike everywhere leads nowhere; {_advice_on_constant(run)}"
+                f"the bonus is nearly constant, with a spread of {mean.amount:.3g} against "
+                f"{mean.beside:.3g}: it cannot guide exploration; {_advice_on_constant(run)}"
             )
         case "negligible":
             return (
-                f"the bonus pays at most {mean.amount:.3g} an episode, the task "
-                f"{mean.beside:.3g}: too little to be noticed; {_advice_on_scale(run, mean)}"
+                f"the bonus is at most {mean.amount:.3g} per episode, the reward "
+                f"{mean.beside:.3g}: the bonus is negligible; {_advice_on_scale(run, mean)}"
             )
         case _:
             return (
-                f"the bonus pays {mean.amount:.3g} an episode, the task {mean.beside:.3g} in "
-                f"all the episodes of one look: the reward is drowned; "
+                f"the bonus is {mean.amount:.3g} per episode, the reward {mean.beside:.3g} in "
+                f"all episodes between two checks: the bonus drowns the reward; "
                 f"{_advice_on_scale(run, mean)}"
             )
 
@@ -160,36 +160,36 @@ def _tell(kind: str, run: Diagnosed, mean: Evidence) -> str:
 def _advice_on_constant(run: Diagnosed) -> str:
     match run.bonus:
         case EpisodicConfig():
-            return (
-                f"the R-network finds everything within reach, or nothing: see to {_fit(run)}"
-            )
+            return f"the R-network finds everything reachable, or nothing: check {_fit(run)}"
         case OracleConfig():
             return "no new cell is entered: try a smaller bonus.cell or a higher entropy"
         case _:
-            return f"it is clipped to {MOST:g}: try a lower bonus.scale"
+            return f"it is clipped at {MOST:g}: try a lower bonus.scale"
 
 
 def _advice_on_scale(run: Diagnosed, mean: Evidence) -> str:
-    """How to choose alpha: so that an episode's bonus and its reward are comparable."""
-    if run.is_normalised:  # which undoes alpha
+    """Suggests a scale that makes an episode's bonus comparable to its reward."""
+    if run.is_normalised:  # alpha has no effect
         suitable = run.reward_scale * mean.amount / mean.beside
         return (
-            f"a normalised bonus wants rewards of its size: try ppo.reward_scale {suitable:.3g}"
+            f"rewards should be as large as the normalised bonus: try ppo.reward_scale "
+            f"{suitable:.3g}"
         )
     name, scale = _scale(run)
     suitable = scale * mean.beside / mean.amount
     return (
-        f"{name} has to suit the range of the task's rewards: try {suitable:.3g}, now {scale:g}"
+        f"{name} must fit the range of the task's rewards: try {suitable:.3g} instead of "
+        f"{scale:g}"
     )
 
 
 def _scale(run: Diagnosed) -> tuple[str, float]:
-    """What the method multiplies its bonus with: the name of the setting and its value."""
+    """Name and value of the setting that scales the bonus."""
     assert run.bonus is not None
     name = "alpha" if isinstance(run.bonus, EpisodicConfig | OracleConfig) else "scale"
     return f"bonus.{name}", getattr(run.bonus, name)
 
 
 def _fit(run: Diagnosed) -> str:
-    """The name of the settings by which the R-network is fitted."""
+    """Path of the R-network's fit settings."""
     return f"r_network.{'online' if run.is_online else 'random_play'}.fit"

@@ -1,4 +1,4 @@
-"""The episodic-curiosity bonus: pay for observations that memory cannot reach.
+"""The episodic-curiosity bonus, for observations that are not reachable from memory.
 
 Savinov et al. 2019, section 2. Shapes: N environments, K memory slots, D embedding.
 """
@@ -25,12 +25,12 @@ class EpisodicConfig:
 
     alpha: float = 0.030  # scale
     beta: float = 0.5  # 1.0 where episodes can end early
-    novelty_threshold: float = 0.0  # a bonus above it is remembered
+    novelty_threshold: float = 0.0  # observations with a larger bonus are stored
     aggregate: Literal["percentile_90", "tenth_largest", "max", "relative_count"] = (
         "percentile_90"  # F
     )
     memory_capacity: int = 200  # K
-    replacement: Literal["random", "fifo"] = "random"  # once K are held
+    replacement: Literal["random", "fifo"] = "random"  # when the memory is full
 
     def __post_init__(self) -> None:
         check_choice("aggregate", self.aggregate, AGGREGATES)
@@ -42,7 +42,7 @@ class EpisodicConfig:
 
 
 class Reachability(Protocol):
-    """What the bonus needs of an R-network."""
+    """The part of RNetwork that the bonus uses."""
 
     @property
     def fitted(self) -> Tensor: ...
@@ -69,16 +69,16 @@ class EpisodicBonus:
 
     @torch.no_grad()
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
-        """Rates each environment's newest observation, (N,), and remembers the novel ones."""
+        """Returns the bonus (N,) of the current observations and stores the novel ones."""
         return self.rate(self.r_network.embed(step.view), step.first)
 
     @torch.no_grad()
     def rate(self, embeddings: Embeddings, first: Tensor) -> Tensor:
-        """The bonus (N,) of observations that are embedded already.
+        """Returns the bonus (N,) of embedded observations and stores the novel ones.
 
-        The first of an episode is remembered but not paid for: no action led to it. The same
-        goes for a memory that was emptied in mid-episode: there is nothing to compare with.
-        Nothing is paid before the R-network has been fitted: it would be noise.
+        The first observation of an episode is stored, but its bonus is zero: no action led to
+        it. The same holds after a memory was cleared in mid-episode. The bonus is zero until
+        the R-network has been fitted, because it would be noise.
         """
         self.memory.clear(where=first)
         is_empty = self.memory.added == 0
@@ -90,11 +90,11 @@ class EpisodicBonus:
         return bonus
 
     def learn(self, rollout: Rollout) -> dict[str, float]:  # noqa: ARG002
-        """Nothing: the R-network was fitted beforehand."""
+        """Does nothing: the R-network was fitted beforehand."""
         return {}
 
     def metrics(self) -> dict[str, float]:
-        """The bonus since this was last asked, and the memories; waits for the device."""
+        """Bonus statistics since the last call, and memory use; synchronises with the GPU."""
         count, capacity = self.memory.count.double(), self.memory.capacity
         metrics = {
             **self._paid.metrics(),
@@ -106,7 +106,7 @@ class EpisodicBonus:
         return metrics
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of the R-network, the memories and what was paid."""
+        """A copy of the R-network, the memories and the bonus statistics."""
         return {
             "r_network": copied(self.r_network.state_dict()),
             "memory": copied(self.memory.state_dict()),
@@ -114,24 +114,24 @@ class EpisodicBonus:
         }
 
     def check_state(self, state: Mapping[str, Any]) -> None:
-        """Raises unless `load_state_dict` could go on from this."""
+        """Raises unless `load_state_dict` accepts this state."""
         check_parts(state, {"r_network", "memory", "paid"})
         check_part(state, "r_network", self.r_network.state_dict())
         check_part(state, "memory", self.memory.state_dict())
         check_part(state, "paid", self._paid.sums)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state of the same R-network, environments and memory."""
+        """Restores a state with the same R-network, number of environments and memory."""
         self.check_state(state)
         self.r_network.load_state_dict(state["r_network"])
         self.memory.load_state_dict(state["memory"])
         self._paid.sums.copy_(state["paid"])
 
     def _similarity(self, asked: Tensor) -> Tensor:
-        """F over each environment's memory, (N,)."""
+        """F (N,) over each environment's memory."""
         count = self.memory.count
         slots = self.memory.embeddings  # (N, K, D)
-        if slots.device.type == "cpu":  # where asking costs nothing: leave out empty slots
+        if slots.device.type == "cpu":  # no synchronisation needed: skip empty slots
             slots = slots[:, : max(1, int(count.max()))]
         similarity = self.r_network.compare(slots, asked)  # (N, K)
         return AGGREGATES[self.config.aggregate](similarity, count)

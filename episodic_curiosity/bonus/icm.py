@@ -1,7 +1,7 @@
-"""ICM: pay for what a model of the world did not foresee.
+"""The intrinsic curiosity module (ICM): the bonus is the error of a forward model.
 
-Pathak et al. 2017, as the paper's baseline has it. Shapes: N environments, B transitions,
-A numbers that describe an action, D = 288 features.
+Pathak et al. 2017, with the settings of the paper's baseline. Shapes: N environments,
+B transitions, A action size, D = 288 features.
 """
 
 import math
@@ -27,30 +27,30 @@ from episodic_curiosity.support.convolutions import Halving
 from episodic_curiosity.support.pixels import autocast, computing_in, to_input
 from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
-SIDE = 42  # of the frames it sees, in pixels
-NUM_FEATURES = 288  # what four convolutions make of them: 32 filters x 3 x 3
+SIDE = 42  # of its input frames, in pixels
+NUM_FEATURES = 288  # output of the four convolutions: 32 filters x 3 x 3
 HIDDEN = 256
-MOST = 1.0  # a bonus is clipped to it
+MOST = 1.0  # the bonus is clipped at this value
 
 
 @dataclass(frozen=True, kw_only=True)
 class ICMConfig:
-    """The paper's three numbers; these are DMLab's."""
+    """The paper's ICM settings; the defaults are those for DMLab."""
 
     scale: float = 0.55  # of the bonus
-    ratio: float = 0.96  # share of the forward model in the loss, the inverse one has the rest
-    strength: float = 64.0  # of the loss, beside PPO's
+    ratio: float = 0.96  # weight of the forward loss; the inverse loss has 1 - ratio
+    strength: float = 64.0  # weight of the ICM loss, added to PPO's
 
     def __post_init__(self) -> None:
         check_number("scale", self.scale, above=0)
         check_number("strength", self.strength, above=0)
         check_number("ratio", self.ratio)
         if not 0 <= self.ratio <= 1:
-            raise ValueError(f"ratio must be from 0 to 1, got {self.ratio!r}")
+            raise ValueError(f"ratio must be in [0, 1], got {self.ratio!r}")
 
 
 class Transitions(Protocol):
-    """What the loss needs of a minibatch."""
+    """The part of a minibatch that the loss uses."""
 
     @property
     def observation(self) -> Tensor: ...  # (B, ...)
@@ -59,18 +59,16 @@ class Transitions(Protocol):
     @property
     def action(self) -> Tensor: ...  # (B,) int64, or (B, ...) float32
     @property
-    def connected(self) -> Tensor: ...  # (B,) bool, both are of one episode
+    def connected(self) -> Tensor: ...  # (B,) bool, both observations are of one episode
 
 
 class ICM(nn.Module):
-    """Features of observations, which action lay between two, and where an action leads.
+    """A feature network, an inverse model and a forward model.
 
-    It is trained beside the policy, by PPO's optimiser, which needs its parameters and `loss`.
+    PPO's optimiser trains it together with the policy, through its parameters and `loss`.
     """
 
-    _choices: (
-        Tensor  # (A,) int64, 0 .. A - 1, kept on the device so that using it copies nothing
-    )
+    _choices: Tensor  # (A,) int64, 0 .. A - 1, kept on the device to avoid copies
 
     def __init__(self, spec: WorldSpec, config: ICMConfig) -> None:
         super().__init__()
@@ -84,16 +82,16 @@ class ICM(nn.Module):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def loss(self, batch: Transitions) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss () over the connected transitions of a minibatch, and its two parts.
+        """Returns the loss () over a minibatch's connected transitions, and its two parts.
 
-        Both parts train the features, as in the original's code: nothing is detached. What
-        keeps the features from shrinking to nothing, which would be easy to foresee, is the
-        inverse model.
+        As in the original code, both parts train the features: nothing is detached. The
+        inverse model keeps the features from collapsing to zero, which would be easy to
+        predict.
         """
         if batch.next_observation is None:
-            raise ValueError("ICM learns from pairs, got a minibatch without next_observation")
-        # One after the other: on a CPU a fifth faster than 512 pairs at once, whose activations
-        # are above the 32 MB that the C library gives back, to be faulted in again.
+            raise ValueError("ICM needs next_observation, got a minibatch without it")
+        # Two calls are 20% faster on a CPU than one of 512 pairs: malloc returns buffers above
+        # 32 MB to the system, and the activations would page-fault again at every call.
         now, after = self._see(batch.observation), self._see(batch.next_observation)  # (B, D)
         forward = self._forward_error(now, after, batch.action)
         inverse = self._inverse_error(now, after, batch.action)
@@ -107,12 +105,12 @@ class ICM(nn.Module):
         }
 
     def surprise(self, previous: Tensor, current: Tensor, action: Tensor) -> Tensor:
-        """How far (B,) the forward model was off."""
+        """The error (B,) of the forward model."""
         now, after = self._see(torch.cat([previous, current])).chunk(2)  # (B, D) each
         return self._forward_error(now, after, action)
 
     def _see(self, observation: Tensor) -> Tensor:
-        """The features (B, D) of observations."""
+        """Returns the features (B, D) of observations."""
         if observation.dim() == 2:
             features: Tensor = self.features(to_input(observation))
             return features
@@ -133,17 +131,17 @@ class ICM(nn.Module):
         return (guess - self._described(action)).square().mean(dim=1)
 
     def _described(self, action: Tensor) -> Tensor:
-        """Actions as (B, A) numbers: one hot, or as the world took them."""
+        """Actions as (B, A) inputs: one-hot, or clipped to [-1, 1] as in the world."""
         if self.is_discrete:
             return (action[:, None] == self._choices).float()
         return action.flatten(1).clamp(-1.0, 1.0)
 
 
 class ICMBonus:
-    """b = scale * |predicted features - features|^2 / 2, at most 1.
+    """b = scale * |predicted features - features|^2 / 2, clipped at 1.
 
-    It looks at what the policy sees. The observation before is kept, not its features: the
-    weights may change between two steps.
+    The input is the policy's observation. The previous observation is kept rather than its
+    features, because the weights may change between two steps.
     """
 
     needs_views = False
@@ -164,13 +162,13 @@ class ICMBonus:
 
     @torch.no_grad()
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:
-        """Pays (N,) for what was not foreseen; without an action, as after a reset, nothing."""
+        """Returns the bonus (N,); zero if there is no action, as after a reset."""
         self._check(step, action)
         if action is None:
             bonus = torch.zeros_like(step.reward)
         else:
             surprise = self.model.surprise(self.previous, step.observation, action)
-            # The clip is of the bonus, after its scale. It is never negative.
+            # The scaled bonus is clipped, not the error. It is never negative.
             bonus = (self.config.scale * surprise).clamp(max=MOST).masked_fill(step.first, 0.0)
         self.previous.copy_(step.observation)
         self._paid.add(bonus, where=~step.first)
@@ -180,27 +178,25 @@ class ICMBonus:
         num_envs, device = self.spec.num_envs, self.spec.device
         shape = self.spec.observation_shape
         check_views("observation", step.observation, shape, device, num_envs)
-        if step.observation.dtype != self.previous.dtype:  # the two are seen side by side
+        if step.observation.dtype != self.previous.dtype:  # the two are concatenated
             given, wanted = step.observation.dtype, self.previous.dtype
             raise ValueError(f"observation must be of dtype {wanted}, got {given}")
         check_mask("first", step.first, num_envs, device)
         if action is not None:
             check_tensor("action", action, (num_envs, *self.spec.action_shape), device)
         elif device.type == "cpu" and not step.first.all():
-            raise ValueError(
-                "ICM needs the actions that led to a step, got None in mid-episode"
-            )
+            raise ValueError("action must be given in mid-episode, got None")
 
     def learn(self, rollout: Rollout) -> dict[str, float]:  # noqa: ARG002
-        """Nothing here: `model` learns within PPO's update, from its minibatches."""
+        """Does nothing: PPO's update trains `model`."""
         return {}
 
     def metrics(self) -> dict[str, float]:
-        """The bonus since this was last asked; waits for the device."""
+        """Bonus statistics since the last call; synchronises with the GPU."""
         return self._paid.metrics()
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of the weights, the observations before, and what was paid."""
+        """A copy of the weights, the previous observations and the bonus statistics."""
         return {
             "model": copied(self.model.state_dict()),
             "previous": self.previous.clone(),
@@ -208,7 +204,7 @@ class ICMBonus:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state of the same world and as many environments."""
+        """Restores a state of the same world with the same number of environments."""
         check_parts(state, {"model", "previous", "paid"})
         check_part(state, "model", self.model.state_dict())
         check_part(state, "previous", self.previous)
@@ -219,7 +215,7 @@ class ICMBonus:
 
 
 class Shrunk(nn.Module):
-    """Frames become 42 x 42, each pixel the mean of its area, in [0, 1]."""
+    """Shrinks frames to 42 x 42 by area averaging, with values in [0, 1]."""
 
     def forward(self, frames: Tensor) -> Tensor:
         inputs = to_input(frames)
@@ -252,7 +248,7 @@ def _glorot(layer: nn.Linear | nn.Conv2d) -> nn.Module:
 
 
 def _faint(layer: nn.Linear) -> nn.Linear:
-    """Every output's weights have length 0.01: a model begins by predicting next to nothing."""
+    """Scales each output's weights to norm 0.01, so that first predictions are near zero."""
     with torch.no_grad():
         layer.weight.copy_(0.01 * normalize(torch.randn_like(layer.weight), dim=1))
         layer.bias.zero_()

@@ -1,4 +1,4 @@
-"""The episodic memory: what each environment has seen in its current episode.
+"""The episodic memory: embeddings of the observations of each environment's episode.
 
 Shapes: N environments, K slots, D embedding.
 """
@@ -18,19 +18,19 @@ from episodic_curiosity.support.randomness import random_below
 
 
 class EpisodicMemory(nn.Module):
-    """K embeddings per environment in one (N, K, D) tensor, N * K * D * 4 bytes in all.
+    """K embeddings per environment in one (N, K, D) tensor of N * K * D * 4 bytes.
 
-    When an environment's K slots are taken, a new embedding replaces a random one or the
-    oldest. Which one is drawn from (seed, environment, number of additions), so an environment
-    forgets the same way alone and in a batch. Nothing here waits for a GPU.
+    When all K slots of an environment are full, a new embedding replaces a random one or the
+    oldest. The random slot depends only on (seed, environment, number of additions), so that
+    results are the same alone and in a batch. Nothing here synchronises with the GPU.
     """
 
     embeddings: Tensor  # (N, K, D) float32
     added: Tensor  # (N,) int64, embeddings added in this episode
-    draws: Tensor  # (N,) int64, embeddings ever added: the counter of the random numbers
-    streams: Tensor  # (N,) int64, each environment's stream of random numbers
+    draws: Tensor  # (N,) int64, embeddings ever added: the counter of the random generator
+    streams: Tensor  # (N,) int64, random stream of each environment
     seed: Tensor  # () int64
-    _rows: Tensor  # (N,) int64, 0 .. N - 1, kept on the device so that using it copies nothing
+    _rows: Tensor  # (N,) int64, 0 .. N - 1, kept on the device to avoid copies
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class EpisodicMemory(nn.Module):
 
     @property
     def count(self) -> Tensor:
-        """(N,) int64, slots that hold something: the first so many."""
+        """(N,) int64, number of filled slots; these come first."""
         return self.added.clamp(max=self.capacity)
 
     def clear(self, where: Tensor) -> None:
-        """Forgets everything in the environments where the (N,) mask is true."""
+        """Clears the memory of the environments where the (N,) mask is true."""
         check_mask("where", where, self.num_envs, self.device)
         self.added.masked_fill_(where, 0)
 
@@ -91,7 +91,7 @@ class EpisodicMemory(nn.Module):
         size = (self.num_envs, self.embedding_size)
         check_tensor("embedding", embedding, size, self.device)
         check_mask("where", where, self.num_envs, self.device)
-        slot = self.added % self.capacity  # the next free one, or the oldest
+        slot = self.added % self.capacity  # the next free slot, or the oldest
         if self.replacement == "random":
             drawn = random_below(self.capacity, self.seed, self.streams, self.draws)
             slot = torch.where(self.added < self.capacity, slot, drawn)

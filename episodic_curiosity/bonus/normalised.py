@@ -1,4 +1,6 @@
-"""A bonus in units of its own return, so that one scale suits every task; not in the paper.
+"""Normalises a bonus by the spread of its return, so that one scale suits every task.
+
+Not in the paper.
 
 Burda et al. 2019 (RND), section 2.4. Shapes: N environments.
 """
@@ -17,11 +19,11 @@ from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
 
 class NormalisedBonus:
-    """Another bonus, divided by the standard deviation of its discounted sum over the past.
+    """Divides a bonus by the running standard deviation of its discounted sum.
 
-    The sum runs on across episodes, and counts from an environment's first pay on: a bonus that
-    is zero until its network is fitted says nothing about its size. The divisor is renewed at
-    every `learn` and is 1 until then, so that no rollout is paid in two currencies.
+    The sum continues across episodes and counts from an environment's first non-zero bonus,
+    so that the zeros before the first fit have no weight. The divisor is 1 at first and is
+    updated only in `learn`, so that it is constant within a rollout.
     """
 
     def __init__(self, inner: Bonus, spec: WorldSpec, *, gamma: float = 0.99) -> None:
@@ -33,28 +35,28 @@ class NormalisedBonus:
         self.gamma = gamma
         self.divisor = torch.ones((), device=spec.device)  # () float32
         self._discounted = torch.zeros(spec.num_envs, device=spec.device)  # (N,) float32
-        self._past = BonusStatistics(spec.device)  # of all that the discounted sums have been
+        self._past = BonusStatistics(spec.device)  # of all past discounted sums
 
     @torch.no_grad()
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:
-        """The inner bonus (N,) over the divisor."""
+        """Returns the inner bonus (N,) over the divisor."""
         bonus = self.inner.bonus(step, action)
         self._discounted.mul_(self.gamma).add_(bonus)
         self._past.add(self._discounted, where=self._discounted != 0)
         return bonus / self.divisor
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
-        """Renews the divisor and lets the inner bonus learn."""
+        """Updates the divisor and calls the inner bonus's `learn`."""
         _, spread = self._past.mean_and_spread()
         self.divisor.copy_(torch.where(spread > 0, spread, 1.0))
         return self.inner.learn(rollout)
 
     def metrics(self) -> dict[str, float]:
-        """The inner bonus's, before it is divided, and the divisor; waits for the device."""
+        """Metrics of the inner bonus, undivided, and the divisor; synchronises with the GPU."""
         return {**self.inner.metrics(), "bonus_divisor": self.divisor.item()}
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of the inner bonus's state and of what is known of its returns."""
+        """A copy of the inner bonus's state and of the return statistics."""
         return {
             "inner": self.inner.state_dict(),
             "divisor": self.divisor.clone(),
@@ -63,7 +65,7 @@ class NormalisedBonus:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state of the same inner bonus and as many environments."""
+        """Restores a state with the same inner bonus and number of environments."""
         check_parts(state, {"inner", "divisor", "discounted", "past"})
         own = {
             "divisor": self.divisor,

@@ -1,4 +1,4 @@
-"""No bonus: what plain PPO is paid besides the task's reward."""
+"""No bonus, for plain PPO."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,21 +16,21 @@ class NoBonus:
     needs_views = False
 
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
-        """Pays (N,) nothing."""
+        """Returns zeros (N,)."""
         return torch.zeros_like(step.reward)
 
     def learn(self, rollout: Rollout) -> dict[str, float]:  # noqa: ARG002
-        """Nothing."""
+        """Does nothing."""
         return {}
 
     def metrics(self) -> dict[str, float]:
-        """None."""
+        """Returns no metrics."""
         return {}
 
     def state_dict(self) -> dict[str, Any]:
-        """Empty."""
+        """Returns an empty state."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from nothing."""
+        """Raises unless the state is empty."""
         check_parts(state, set())

@@ -1,4 +1,4 @@
-"""ECO: the episodic bonus, whose R-network is refitted to what the agent has just seen.
+"""ECO: the episodic bonus with an R-network that is refitted to recent observations.
 
 Savinov et al. 2019, section 2.3. Shapes: T steps, N environments.
 """
@@ -20,7 +20,7 @@ from episodic_curiosity.worlds.base import Rollout, World
 
 
 class OnlineEpisodicBonus(EpisodicBonus):
-    """The episodic bonus over the R-network of an OnlineFitting; zero before its first fit."""
+    """The episodic bonus with the R-network of an OnlineFitting; zero before the first fit."""
 
     needs_views = True
 
@@ -31,9 +31,9 @@ class OnlineEpisodicBonus(EpisodicBonus):
         self.fitting = fitting
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
-        """Keeps the rollout for the R-network; refits it in place and says how well, when due.
+        """Adds the rollout to the replay; if a refit is due, refits and returns its metrics.
 
-        Memories are emptied at a refit: what they hold was embedded by the network before.
+        A refit clears the memories, because their embeddings are of the previous network.
         """
         self.fitting.extend(_seen(rollout), rollout.first[:-1])
         if not self.fitting.is_due:
@@ -44,18 +44,18 @@ class OnlineEpisodicBonus(EpisodicBonus):
         return report
 
     def metrics(self) -> dict[str, float]:
-        """The bonus and the memories, and how the R-network stands; waits for the device."""
+        """Metrics of the episodic bonus and of the refits; synchronises with the GPU."""
         return super().metrics() | {
             "r_network_fits": float(self.fitting.num_fits),
             "r_network_steps_since_fit": float(self.fitting.steps_since_fit),
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of everything, the replay included; of a FrameFile, all but the frames."""
+        """A copy of the state, including the replay (without the frames of a FrameFile)."""
         return super().state_dict() | {"online": self.fitting.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state of the same R-network, environments, memory and replay."""
+        """Restores a state with the same R-network, environments, memory and replay."""
         check_parts(state, {"r_network", "memory", "paid", "online"})
         episodic = {name: part for name, part in state.items() if name != "online"}
         self.check_state(episodic)
@@ -64,10 +64,10 @@ class OnlineEpisodicBonus(EpisodicBonus):
 
 
 def make_replay(world: World, history: int, *, file: Path, spare: int) -> Replay:
-    """Room for the newest `history` steps, of all environments together, of a world.
+    """Creates a replay for the latest `history` steps, summed over all environments.
 
-    Snapshots in memory where the world can redraw them, frames in `file` elsewhere; `spare` is
-    what each environment makes, at most, between a checkpoint and the second after it.
+    It keeps snapshots in memory if the world can redraw them, else frames in `file`. `spare` is
+    the largest number of steps per environment between a checkpoint and the second after it.
     """
     spec = world.spec
     num_steps = history // spec.num_envs
@@ -79,7 +79,7 @@ def make_replay(world: World, history: int, *, file: Path, spare: int) -> Replay
 
 
 def _seen(rollout: Rollout) -> Tensor:
-    """What a replay keeps of a rollout, (T, N, ...): snapshots or views."""
+    """The snapshots or views (T, N, ...) of a rollout, for the replay."""
     if rollout.snapshot is not None:
         return rollout.snapshot
     return rollout.observation[:-1] if rollout.view is None else rollout.view

@@ -1,4 +1,4 @@
-"""Bonuses by the names of their methods."""
+"""The bonus config of each method."""
 
 from episodic_curiosity.bonus.constant import ConstantConfig
 from episodic_curiosity.bonus.episodic import EpisodicConfig
@@ -8,7 +8,6 @@ from episodic_curiosity.support.checks import check_choice
 
 BonusConfig = ConstantConfig | OracleConfig | ICMConfig | EpisodicConfig
 
-# Which bonus a method adds to PPO.
 BONUSES: dict[str, type[BonusConfig] | None] = {
     "ppo": None,
     "ppo+1": ConstantConfig,
@@ -20,6 +19,6 @@ BONUSES: dict[str, type[BonusConfig] | None] = {
 
 
 def find_bonus(method: str) -> type[BonusConfig] | None:
-    """What the bonus of a method can be told; None where there is no bonus."""
+    """Returns the config class of a method's bonus, or None if it has no bonus."""
     check_choice("method", method, BONUSES)
     return BONUSES[method]

@@ -1,1 +1,1 @@
-"""The command `curiosity`: a file for each of its commands, taking the words after its name."""
+"""The command `curiosity`: one module per subcommand."""

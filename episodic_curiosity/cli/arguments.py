@@ -1,8 +1,8 @@
-"""The two readings of a command line that asks for a run.
+"""Parses the command line of a run in two passes.
 
-The first finds the task, the method and the preset, from which a whole run is resolved; the
+The first pass reads the task, the method and the preset, from which a run is resolved. The
 second has that run's values as its defaults, so that each can be changed by its dotted path and
-`--help` shows what would be used.
+`--help` shows the values in use.
 """
 
 import argparse
@@ -17,21 +17,21 @@ from episodic_curiosity.runs import presets, settings
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.support.checks import check_choice
 
-EXAMPLE = "maze/no-reward"  # whose values `--help` shows where no task is named
-METHOD, PRESET = "ppo+eco", "cpu"  # unless others are named
-Once = tyro.conf.FlagCreatePairsOff[bool]  # a flag without its opposite
-# For the options of a command that reads a run's folder.
+EXAMPLE = "maze/no-reward"  # `--help` shows its values if no task is named
+METHOD, PRESET = "ppo+eco", "cpu"  # defaults
+Once = tyro.conf.FlagCreatePairsOff[bool]  # a flag without a --no-... form
+# For commands that read a run's folder.
 Trust = Annotated[
     Once,
     tyro.conf.arg(
-        help="let the folder's config name modules to import and paths; only for a folder "
-        "whose author you trust"
+        help="allow the folder's config to name paths and modules to import; only for a "
+        "folder whose author you trust"
     ),
 ]
 
 
 def read_some(arguments: list[str]) -> argparse.Namespace:
-    """The first reading: what other values depend on; everything else waits for the second."""
+    """The first pass: reads the options that the defaults of others depend on."""
     reader = Reader(add_help=False, allow_abbrev=False)
     for name in ("task", "tasks", "method", "preset", "out"):
         reader.add_argument(f"--{name}")
@@ -46,9 +46,9 @@ def read_some(arguments: list[str]) -> argparse.Namespace:
 
 
 def check_out(folder: Path) -> None:
-    """Raises where what is new would be mixed with what is in the present folder."""
+    """Raises if the folder is the current directory and not empty."""
     if folder.resolve() == Path.cwd() and any(folder.iterdir()):
-        raise ValueError("--out is the present folder, which is not empty; name another one")
+        raise ValueError("--out must not be the current folder unless that is empty")
 
 
 def resolve(some: argparse.Namespace, task: str, method: str) -> Run:
@@ -59,7 +59,7 @@ def resolve(some: argparse.Namespace, task: str, method: str) -> Run:
 
 
 def with_r_network(some: argparse.Namespace, run: Run) -> Run:
-    """The run with the R-network of --r-network, --r-network-from and --r-network-tasks."""
+    """A copy of the run with --r-network, --r-network-from and --r-network-tasks applied."""
     r_network, tasks = run.r_network, some.r_network_tasks or some.tasks
     if r_network is None:
         if some.r_network or some.r_network_from or tasks:
@@ -67,7 +67,9 @@ def with_r_network(some: argparse.Namespace, run: Run) -> Run:
         return run
     if some.r_network_from and (some.r_network or tasks):
         given = "--r-network" if some.r_network else "--r-network-tasks"
-        raise ValueError(f"{given} is for a new R-network, --r-network-from names a fitted one")
+        raise ValueError(
+            f"{given} is for a new R-network, --r-network-from is for a fitted one"
+        )
     if some.r_network:
         r_network = r_network.with_architecture(some.r_network)
     if some.r_network_from:
@@ -75,14 +77,14 @@ def with_r_network(some: argparse.Namespace, run: Run) -> Run:
     if tasks:
         names = settings.split_tasks(tasks)
         if r_network.random_play is None:
-            raise ValueError(f"{run.method} fits its R-network to its own play, not to {tasks}")
+            raise ValueError(f"{run.method} fits its R-network online, not to {tasks}")
         play = dataclasses.replace(r_network.random_play, tasks=names)
         r_network = dataclasses.replace(r_network, random_play=play)
     return dataclasses.replace(run, r_network=r_network)
 
 
 def with_hyphens(arguments: list[str]) -> list[str]:
-    """Options as both readings spell them: --r_network is --r-network."""
+    """Spells options with hyphens: --r_network becomes --r-network."""
     spelt = []
     for argument in arguments:
         name, equals, value = argument.partition("=")

@@ -1,4 +1,4 @@
-"""What is installed here, and how fast the core runs on it."""
+"""Prints installed versions, devices and the speed of the bonus."""
 
 import importlib.util
 import os
@@ -29,11 +29,11 @@ PACKAGES = (
     "imageio-ffmpeg",
 )
 NUM_ENVS = 16
-LAB_STEPS = 200  # timed in DeepMind Lab, where it is installed
+LAB_STEPS = 200  # timed in DeepMind Lab, if it is installed
 
 
 def doctor() -> None:
-    """Says what is installed, what it runs on and how fast the bonus is here."""
+    """Prints versions, devices and the speed of the bonus on them."""
     print(f"episodic-curiosity {__version__}, Python {platform.python_version()}")
     for package in PACKAGES:
         print(f"  {package:12} {_version(package)}")
@@ -57,7 +57,7 @@ def _version(package: str) -> str:
 
 
 def _lab() -> str:
-    """Which build of DeepMind Lab is here, what it can do and how fast it is."""
+    """Version, capabilities and speed of the installed DeepMind Lab."""
     if importlib.util.find_spec("deepmind_lab") is None:
         return "not installed: docs/dmlab.md; maze/... runs the same tasks without it"
     try:
@@ -77,7 +77,7 @@ def _lab() -> str:
 
 
 def _bonus_per_second(device: str) -> float:
-    """Of the fast R-network with full memories, after a warm-up, for about half a second."""
+    """Steps/s of the bonus with the fast R-network and full memories, over half a second."""
     curiosity = EpisodicCuriosity(RNetwork(view_shape=(3, 84, 84)).to(device), NUM_ENVS)
     curiosity.memory.embeddings.normal_()
     curiosity.memory.added.fill_(curiosity.memory.capacity)
@@ -85,7 +85,7 @@ def _bonus_per_second(device: str) -> float:
     first = torch.zeros(NUM_ENVS, dtype=torch.bool, device=device)
     for _ in range(5):
         curiosity.bonus(view, first)
-    curiosity.metrics()  # waits for the device
+    curiosity.metrics()  # synchronises with the GPU
     start, steps = time.perf_counter(), 0
     while time.perf_counter() - start < 0.5:
         for _ in range(10):

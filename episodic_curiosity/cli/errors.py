@@ -1,4 +1,4 @@
-"""What becomes of errors on the command line: a sentence and an exit code, no traceback."""
+"""Errors on the command line: one line and an exit code instead of a traceback."""
 
 import argparse
 import os
@@ -12,16 +12,16 @@ FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130  # exit codes
 
 
 def call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
-    """Runs a command; an error that it was made for ends the program with one sentence."""
+    """Runs a command; an expected error exits with a one-line message."""
     try:
         command(arguments)
-        sys.stdout.flush()  # while what it says can still be told from a failure
-    except (ValueError, ImportError, MemoryError) as error:  # it cannot be done as asked
+        sys.stdout.flush()  # here, so that its errors are handled below
+    except (ValueError, ImportError, MemoryError) as error:  # an invalid request
         stop(MISTAKEN, str(error) or "not enough memory")
-    except FloatingPointError as error:  # it was begun, and failed
+    except FloatingPointError as error:  # a failure at run time
         stop(FAILED, str(error))
-    except BrokenPipeError:  # who was told has heard enough, as `head` has
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's own flush
+    except BrokenPipeError:  # the reader closed the pipe, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         sys.exit(FAILED)
     except OSError as error:
         stop(FAILED, _sentence(error))
@@ -30,14 +30,14 @@ def call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
 
 
 class Reader(argparse.ArgumentParser):
-    """Leaves it to `call` to say what is wrong."""
+    """An argument parser that raises ValueError, which `call` reports."""
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(message)
 
 
 def whole_number(text: str) -> int:
-    """For argparse, whose own words are about types."""
+    """Parses an integer for argparse, with a clearer message than `int`."""
     try:
         return int(text)
     except ValueError:
@@ -46,15 +46,15 @@ def whole_number(text: str) -> int:
 
 
 def stop(code: int, message: str) -> NoReturn:
-    """Ends the program."""
+    """Prints a message and exits."""
     print(f"curiosity: {printable(message)}", file=sys.stderr)
     sys.exit(code)
 
 
 def _sentence(error: OSError) -> str:
-    """What the system said, without its number and with the file's name first."""
-    if error.errno is None or error.strerror is None:  # our own words
+    """The message of an OSError, without the error number and with the file name first."""
+    if error.errno is None or error.strerror is None:  # raised by this package
         return str(error)
-    path = error.filename2 or error.filename  # the second is what the first is to become
+    path = error.filename2 or error.filename  # the second is the target, as in a rename
     named = isinstance(path, str | os.PathLike)
     return f"{path}: {error.strerror.lower()}" if named else error.strerror.lower()

@@ -12,18 +12,18 @@ from episodic_curiosity.worlds.base import Split
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions:
-    """What `curiosity evaluate` takes."""
+    """Options of `curiosity evaluate`."""
 
     run: tyro.conf.Positional[Path]  # the run's folder
-    episodes: int = 100  # at least
-    deterministic: Once = False  # the likeliest action instead of a drawn one
-    split: Split = "test"  # the levels; those of "test" were never trained on
-    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU where there is one
+    episodes: int = 100  # minimum number of episodes
+    deterministic: Once = False  # take the most likely action instead of sampling
+    split: Split = "test"  # the set of levels; "test" was never trained on
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU if available
     trust: Trust = False
 
 
 def evaluate(arguments: list[str]) -> None:
-    """Plays a trained agent on levels it has never seen."""
+    """Evaluates a trained agent on levels it has never seen."""
     options = tyro.cli(
         EvaluateOptions, args=arguments, prog="curiosity evaluate", description=evaluate.__doc__
     )

@@ -22,16 +22,16 @@ from episodic_curiosity.worlds.base import WorldConfig
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions:
-    """What `curiosity fit` takes."""
+    """Options of `curiosity fit`."""
 
-    task: str | None = None  # whose random play it is fitted to
-    tasks: str | None = None  # or that of several alike: a,b,c, or all of dmlab-30
+    task: str | None = None  # the task of the random play
+    tasks: str | None = None  # or several tasks with equal shares: a,b,c, or dmlab-30
     out: Path  # the folder for the R-network
     preset: str = PRESET  # paper, gpu or cpu
-    steps: int | None = None  # of random play, all environments together; None: the preset's
-    seed: int = 0  # of everything random
-    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU where there is one
-    # Which R-network: that of the paper's tables or the fast one. None: the preset's.
+    steps: int | None = None  # of random play, over all environments; None: the preset's
+    seed: int = 0  # of all random numbers
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU if available
+    # Architecture of the R-network: the paper's or the fast one. None: the preset's.
     architecture: Annotated[
         Literal["paper", "fast"] | None, tyro.conf.arg(name="r-network")
     ] = None
@@ -49,11 +49,13 @@ def fit(arguments: list[str]) -> None:
 
 
 def read_fit(arguments: list[str]) -> tuple[Run, Path]:
-    """A run whose steps are those of the random play, and the folder for the R-network."""
+    """Returns a run whose steps are those of random play, and the folder for the R-network."""
     arguments = with_hyphens(arguments)
     some = read_some(arguments)
     if (some.task is None) == (some.tasks is None) and not some.help:
-        raise ValueError("say whose random play to fit to with --task or with --tasks")
+        raise ValueError(
+            "name the task of the random play with --task, or several with --tasks"
+        )
     task = some.task or settings.split_tasks(some.tasks or EXAMPLE)[0]
     run = resolve(some, task, "ppo+ec")
     assert run.r_network is not None

@@ -1,4 +1,4 @@
-"""The commands that only say what there is: `curiosity tasks`, `methods` and `doctor`."""
+"""The commands that only print information: `curiosity tasks`, `methods` and `doctor`."""
 
 from collections.abc import Callable
 
@@ -17,18 +17,18 @@ def tasks(arguments: list[str]) -> None:
     for family, line in settings.OPEN.items():
         if family in FAMILIES:
             print(line)
-    print(f"A maze/... or dmlab/... with a television in it: maze/...+{', +'.join(PROGRAMMES)}")
+    print(f"maze/... and dmlab/... with a television: maze/...+{', +'.join(PROGRAMMES)}")
 
 
 def methods(arguments: list[str]) -> None:
-    """Lists the methods: what each adds to PPO."""
+    """Lists the methods and the bonus that each adds to PPO."""
     _read_nothing(methods, arguments)
     for method, line in settings.METHODS.items():
         print(f"{method:12} {line}")
 
 
 def doctor(arguments: list[str]) -> None:
-    """Says what is installed, what it runs on and how fast the bonus is here."""
+    """Prints versions, devices and the speed of the bonus on them."""
     _read_nothing(doctor, arguments)
     from episodic_curiosity.cli.doctor import doctor as examine
 

@@ -27,7 +27,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Reads the command line; a mistake there is answered in a sentence, not a traceback."""
+    """Runs a command; a mistake in the arguments prints one line, not a traceback."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name == "--version":
         print(f"curiosity {__version__}")
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _help() -> str:
     lines = [
-        "Episodic curiosity: reward for what memory could not have reached.",
+        "Episodic curiosity: a bonus for observations far from memory.",
         "",
         "usage: curiosity COMMAND [OPTIONS]",
         "       curiosity COMMAND --help",

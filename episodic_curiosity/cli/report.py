@@ -16,27 +16,27 @@ File = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
-    """What `curiosity report` takes."""
+    """Options of `curiosity report`."""
 
-    results: tyro.conf.Positional[Path]  # the folder that `curiosity table` writes to
-    out: File = None  # the page; None: report.html, unless only Markdown is asked for
-    markdown: File = None  # the tables alone, for the documentation
+    results: tyro.conf.Positional[Path]  # the results folder of `curiosity table`
+    out: File = None  # the HTML page; None: report.html, or no page if --markdown is given
+    markdown: File = None  # the tables in Markdown, for the documentation
 
 
 def report(arguments: list[str]) -> None:
-    """Lays results beside the published numbers, on a page for a browser."""
+    """Compares results with the published numbers on an HTML page."""
     options = tyro.cli(
         ReportOptions, args=arguments, prog="curiosity report", description=report.__doc__
     )
     if options.out and options.out.suffix == ".md":
-        raise ValueError(f"--out is for a page, got {options.out}; use --markdown for that")
+        raise ValueError(f"--out is for an HTML page, got {options.out}; use --markdown")
     if options.markdown and options.markdown.suffix == ".html":
         raise ValueError(
-            f"--markdown is for tables, got {options.markdown}; use --out for that"
+            f"--markdown is for Markdown tables, got {options.markdown}; use --out"
         )
     page = options.out or (None if options.markdown else PAGE)
     if page and options.markdown and page.resolve() == options.markdown.resolve():
-        raise ValueError(f"--out and --markdown must be two files, got {page} for both")
+        raise ValueError(f"--out and --markdown must be different files, got {page} for both")
     from episodic_curiosity.support.saving import check_writable, write_atomically
 
     for path in (page, options.markdown):

@@ -1,7 +1,7 @@
 """`curiosity table`.
 
-Read with argparse and not, as the other commands, with tyro: this one also has to run on
-machines with nothing but PyTorch, as `python -m episodic_curiosity.cli.table`.
+It uses argparse instead of tyro, because it must also run on machines with nothing but PyTorch,
+as `python -m episodic_curiosity.cli.table`.
 """
 
 import argparse
@@ -15,13 +15,13 @@ from episodic_curiosity.experiments.tables import EXPERIMENTS, Experiment
 from episodic_curiosity.runs.presets import PRESETS
 from episodic_curiosity.support.checks import check_at_least, check_choice
 
-CLAIMED = "claims"  # not a table of the paper: what its words promise
-BUSY = 3  # exit code: nothing failed, and another process is at what is missing
+CLAIMED = "claims"  # not a table of the paper: the claims in its text
+BUSY = 3  # exit code: nothing failed, but another process is running a missing cell
 SEEDS, MOST_SEEDS = 5, 1_000
 
 
 def table(arguments: list[str]) -> None:
-    """Measures the missing cells of one of the paper's tables, here or on a Ray cluster."""
+    """Runs the missing cells of one of the paper's tables, locally or on a Ray cluster."""
     options = _read(arguments)
     if options.list:
         print(_list())
@@ -54,7 +54,7 @@ def table(arguments: list[str]) -> None:
             )
             outcomes = run_cells_on_ray(cells, settings, options.ray, request)
     except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
+        print("stopped; run the same command again to continue", file=sys.stderr)
         raise
     states = {outcome.state for outcome in outcomes if not outcome.is_good}
     if states:
@@ -62,19 +62,19 @@ def table(arguments: list[str]) -> None:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Raises where options are out of bounds, or would be ignored beside others."""
+    """Raises if options are out of range or would be ignored."""
     check_at_least("--episodes", options.episodes, LEAST_EPISODES)
     for name in ("out", "runs"):
         folder = getattr(options, name)
         if folder.exists() and not folder.is_dir():
-            raise ValueError(f"--{name} must be a folder, and {folder} is a file")
+            raise ValueError(f"--{name} must be a folder, got the file {folder}")
     if options.seeds is not None:
         check_at_least("--seeds", options.seeds, 1)
         if options.seeds > MOST_SEEDS:
             raise ValueError(f"--seeds must be at most {MOST_SEEDS:,}, got {options.seeds:,}")
     for names, wanted, is_there in (
-        (("world", "seeds"), "a whole table, not for --cell", not options.cell),
-        (("ray_cpus", "ray_gpus"), "a cluster: name it with --ray", options.ray is not None),
+        (("world", "seeds"), "a complete table, not for --cell", not options.cell),
+        (("ray_cpus", "ray_gpus"), "a cluster: name one with --ray", options.ray is not None),
     ):
         for name in names:
             if getattr(options, name) is not None and not is_there:
@@ -82,10 +82,10 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def find_cells(options: argparse.Namespace) -> list[Cell]:
-    """What a command line asks for; a mistake is told the choices."""
+    """Returns the requested cells; raises for an unknown name, listing the choices."""
     name = options.table
     if name is None:
-        raise ValueError(f"say which table: one of {', '.join((*EXPERIMENTS, CLAIMED))}")
+        raise ValueError(f"name a table: one of {', '.join((*EXPERIMENTS, CLAIMED))}")
     check_choice("the table", name, (*EXPERIMENTS, CLAIMED))
     check_choice("preset", options.preset, PRESETS)
     seeds = SEEDS if options.seeds is None else options.seeds
@@ -97,7 +97,7 @@ def find_cells(options: argparse.Namespace) -> list[Cell]:
         world = options.world or "maze"
         check_choice("the world of claims", world, worlds)
         if options.cell:
-            raise ValueError("--cell is for a table; `curiosity table claims` measures all")
+            raise ValueError("--cell is for a table; `curiosity table claims` runs all cells")
         return list(claimed_cells(world, options.preset, steps, seeds))
     experiment = EXPERIMENTS[name]
     if options.cell:
@@ -107,12 +107,12 @@ def find_cells(options: argparse.Namespace) -> list[Cell]:
 
 
 def _find_cell(experiment: Experiment, label: str, preset: str, steps: int) -> Cell:
-    """The cell that TASK:METHOD:SEED names, or TASK:METHOD@VARIANT:SEED."""
+    """The cell named by TASK:METHOD:SEED or TASK:METHOD@VARIANT:SEED."""
     task, _, rest = label.partition(":")
     named, _, seed = rest.rpartition(":")
     if not (task and named and seed.isdecimal()):
         raise ValueError(
-            f"a cell is TASK:METHOD:SEED, such as maze/sparse:ppo:0, got {label!r}"
+            f"--cell must be TASK:METHOD:SEED, such as maze/sparse:ppo:0, got {label!r}"
         )
     tasks = [task for world in experiment.worlds for task in experiment.tasks(world)]
     check_choice(f"the task of {experiment.name}", task, tasks)
@@ -125,7 +125,7 @@ def _find_cell(experiment: Experiment, label: str, preset: str, steps: int) -> C
 
 
 def _list() -> str:
-    """Every experiment of the paper, and what it claims in words."""
+    """One line per experiment of the paper, and one for the claims in its text."""
     lines = []
     for experiment in EXPERIMENTS.values():
         size = f"{len(experiment.columns)} x {len(experiment.rows)}"
@@ -133,29 +133,29 @@ def _list() -> str:
         start = f"{experiment.name:24} {experiment.source:14} {size:7}"
         lines.append(f"{start} {experiment.title} ({worlds})")
     start = f"{CLAIMED:24} {'sections 1, S7':14} {len(CLAIMS):<7}"
-    lines.append(f"{start} How many times better, as the paper puts it in words")
+    lines.append(f"{start} Ratios between methods that the paper's text claims")
     return "\n".join(lines)
 
 
 def _read(arguments: list[str]) -> argparse.Namespace:
     reader = Reader(prog="curiosity table", description=table.__doc__, allow_abbrev=False)
     add = reader.add_argument
-    add("table", nargs="?", help="which: curiosity table --list names them")
-    add("--list", action="store_true", help="name every experiment of the paper")
-    add("--dry-run", action="store_true", help="print what would be run, for how long")
+    add("table", nargs="?", help="name of the experiment; see curiosity table --list")
+    add("--list", action="store_true", help="list the experiments of the paper")
+    add("--dry-run", action="store_true", help="print the missing cells and an estimate")
     add("--cell", action="append", help="only TASK:METHOD[@VARIANT]:SEED; can be repeated")
     add("--world", help="the family of tasks: maze, dmlab, vizdoom or ant")
-    add("--seeds", type=whole_number, help=f"so many, from 0 (default: {SEEDS})")
-    add("--steps", type=whole_number, help="of each run (default: the preset's)")
+    add("--seeds", type=whole_number, help=f"number of seeds, from 0 (default: {SEEDS})")
+    add("--steps", type=whole_number, help="steps of each run (default: the preset's)")
     add("--preset", default="cpu", help=f"{', '.join(PRESETS)} (default: cpu)")
-    add("--out", type=Path, default=Path("results"), help="for results (default: results)")
-    add("--runs", type=Path, default=Path("runs/tables"), help="for runs (runs/tables)")
-    episodes = f"of the test, {LEAST_EPISODES} or more (default: {EPISODES})"
+    add("--out", type=Path, default=Path("results"), help="results folder (default: results)")
+    add("--runs", type=Path, default=Path("runs/tables"), help="default: runs/tables")
+    episodes = f"test episodes, at least {LEAST_EPISODES} (default: {EPISODES})"
     add("--episodes", type=whole_number, default=EPISODES, help=episodes)
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    add("--ray", metavar="ADDRESS", help="run on that Ray cluster; auto: one on this machine")
-    add("--ray-cpus", type=float, help="that a cell asks for (default: 1)")
-    add("--ray-gpus", type=float, help="that a cell asks for (default: 0, and no GPU is used)")
+    add("--ray", metavar="ADDRESS", help="run on this Ray cluster; auto: a local one")
+    add("--ray-cpus", type=float, help="CPUs per cell (default: 1)")
+    add("--ray-gpus", type=float, help="GPUs per cell (default: 0, which uses no GPU)")
     return reader.parse_args(arguments)
 
 

@@ -26,30 +26,30 @@ from episodic_curiosity.runs.stored_run import loads, read_run
 
 @dataclass(frozen=True, kw_only=True)
 class Shortcuts:
-    """What the first reading has already put into the run; here for `--help`."""
+    """Options that the first pass has already applied; listed here for `--help`."""
 
-    # Which R-network: that of the paper's tables or the fast one. None: the preset's.
+    # Architecture of the R-network: the paper's or the fast one. None: the preset's.
     architecture: Annotated[
         Literal["paper", "fast"] | None, tyro.conf.arg(name="r-network")
     ] = None
-    r_network_from: Path | None = None  # a folder with a fitted R-network, of `curiosity fit`
-    r_network_tasks: str | None = None  # fit it to random play of these tasks alike: a,b,c
+    r_network_from: Path | None = None  # folder with an R-network fitted by `curiosity fit`
+    r_network_tasks: str | None = None  # fit it to random play of several tasks: a,b,c
 
 
 @dataclass(frozen=True, kw_only=True)
 class Folder:
-    """Where a run is written."""
+    """The folder of a run."""
 
     out: Path | None = None  # the run's folder; None: runs/TASK__METHOD__sSEED
-    resume: Once = False  # go on with the run in that folder; its task need not be named
-    # Resume although config.json or metrics.jsonl were edited after they were written.
+    resume: Once = False  # resume the run in --out; its task need not be named
+    # Resume even if config.json or metrics.jsonl were edited.
     accept_changes: Once = False
     trust: Trust = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """What `curiosity train` takes; the order is that of `--help`."""
+    """Options of `curiosity train`, in the order of `--help`."""
 
     run: Annotated[Run, tyro.conf.arg(name="")]
     folder: Annotated[Folder, tyro.conf.arg(name="")] = Folder()
@@ -57,7 +57,7 @@ class TrainOptions:
 
 
 def train(arguments: list[str]) -> None:
-    """Trains an agent; with --task TASK --help, shows every value it would use."""
+    """Trains an agent; with --task TASK --help, shows all settings and their defaults."""
     options = read_train(arguments)
     folder = options.folder.out or Path("runs") / options.run.name
     if not (folder / CONFIG).exists():
@@ -75,13 +75,13 @@ def train(arguments: list[str]) -> None:
     except KeyboardInterrupt:
         if (folder / CONFIG).exists():
             trust = " --trust" if any(loads(options.run, to_train=True)) else ""
-            again = f"stopped; go on with: curiosity train --resume --out {folder}{trust}"
+            again = f"stopped; resume with: curiosity train --resume --out {folder}{trust}"
             print(again, file=sys.stderr)
         raise
 
 
 def read_train(arguments: list[str]) -> TrainOptions:
-    """The whole run that a command line asks for."""
+    """Parses the command line into a complete run."""
     arguments = with_hyphens(arguments)
     some = read_some(arguments)
     is_new = some.task or some.method or some.preset
@@ -98,9 +98,9 @@ def read_train(arguments: list[str]) -> TrainOptions:
     elif some.task or some.help:
         run = resolve(some, some.task or EXAMPLE, some.method or METHOD)
     elif some.resume and not some.out:
-        raise ValueError("say which run to go on with: --resume --out FOLDER")
+        raise ValueError("name the run to resume: --resume --out FOLDER")
     else:
-        raise ValueError("say what to learn with --task; `curiosity tasks` lists the tasks")
+        raise ValueError("name a task with --task; `curiosity tasks` lists the tasks")
     options = tyro.cli(
         TrainOptions,
         default=TrainOptions(run=run),
@@ -109,7 +109,7 @@ def read_train(arguments: list[str]) -> TrainOptions:
         description=_description(run),
         config=(tyro.conf.AvoidSubcommands,),
     )
-    _ = options.run.num_updates  # raises where the steps are not enough for one
+    _ = options.run.num_updates  # raises if the steps are too few for one update
     return options
 
 

@@ -12,19 +12,19 @@ from episodic_curiosity.show.film.config import FilmConfig
 
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions:
-    """What `curiosity watch` takes."""
+    """Options of `curiosity watch`."""
 
     # The run's folder.
     run: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="RUN")] = None
     out: Path  # the film: .gif or .mp4
-    random: Once = False  # in place of a run: an agent that has learnt nothing, with --task
-    task: str | None = None  # what it plays, as --preset cpu has it; see `curiosity tasks`
+    random: Once = False  # film an untrained agent on --task instead of a run
+    task: str | None = None  # its task, with the settings of --preset cpu
     trust: Trust = False
     film: Annotated[FilmConfig, tyro.conf.arg(name="")] = field(default_factory=FilmConfig)
 
 
 def watch(arguments: list[str]) -> None:
-    """Films an agent at play, on levels it has never seen."""
+    """Films an agent on levels it has never seen."""
     options = tyro.cli(
         WatchOptions,
         args=arguments,
@@ -35,7 +35,7 @@ def watch(arguments: list[str]) -> None:
     if options.random != (options.task is not None) or options.random == (
         options.run is not None
     ):
-        raise ValueError("say whom to watch: a run's folder, or else --random --task TASK")
+        raise ValueError("give either a run's folder or --random --task TASK")
     from episodic_curiosity.show.film.watch import watch_run, watch_untrained
 
     if options.run is not None:

@@ -1,1 +1,1 @@
-"""Many runs: the paper's tables and numbers, cells, results, and who measures them."""
+"""Experiments: the paper's tables and numbers, their cells, results and runners."""

@@ -1,4 +1,4 @@
-"""The paper's claims in words, as ratios of what its experiments measure."""
+"""The claims of the paper's text, as ratios of measured numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from episodic_curiosity.experiments.published import published_claims
 from episodic_curiosity.experiments.tables import EXPERIMENTS, Experiment, Row
 from episodic_curiosity.support.checks import check_choice
 
-# Of the last two less is better: steps until an agent always succeeds, from the curve, and
-# seconds a step, from the timing.
+# For the last two, lower is better: steps until an agent always succeeds, from the curve, and
+# seconds per step, from the timing.
 Metric = Literal["reward", "coverage", "steps_to_success", "seconds_per_step"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """How many times better one method is than another.
+    """A claim on how many times better one method is than another.
 
-    The ratio is better / worse of the means over seeds; where less is better, worse / better.
+    The ratio is better / worse of the means over seeds, or worse / better if lower is better.
     """
 
-    name: str  # as published.json has it
+    name: str  # in published.json
     text: str
     experiment: str
     column: str  # a task without its family
@@ -31,17 +31,17 @@ class Claim:
 
     @property
     def source(self) -> str:
-        """Where the paper says so."""
+        """The section of the paper."""
         return published_claims()[self.name].source
 
     @property
     def at_least(self) -> float | None:
-        """What the paper's words promise; None where they name no number."""
+        """The lower bound that the paper states, or None."""
         return published_claims()[self.name].at_least
 
     @property
     def published(self) -> float | None:
-        """The ratio of the paper's own numbers; None where it does not print them."""
+        """The ratio of the paper's numbers, or None if it does not print them."""
         if self.metric not in ("reward", "coverage"):
             return published_claims()[self.name].ratio
         experiment = EXPERIMENTS[self.experiment]
@@ -55,7 +55,7 @@ class Claim:
         return better.mean / worse.mean
 
     def cells(self, world: str, preset: str, steps: int, seed: int) -> tuple[Cell, Cell]:
-        """What is measured for it: the better method and the worse."""
+        """The cells of the better and of the worse method."""
         experiment = EXPERIMENTS[self.experiment]
         check_choice(f"the world of {self.experiment}", world, experiment.worlds)
         better, worse = (
@@ -68,7 +68,7 @@ class Claim:
 
 
 def claimed_cells(world: str, preset: str, steps: int, num_seeds: int) -> Iterator[Cell]:
-    """All that is measured for the claims about a world, each cell once."""
+    """All cells for the claims about a world, each once."""
     claims = [claim for claim in CLAIMS if world in EXPERIMENTS[claim.experiment].worlds]
     for seed in range(num_seeds):
         cells = [cell for claim in claims for cell in claim.cells(world, preset, steps, seed)]
@@ -94,7 +94,7 @@ def _table1(name: str, text: str, column: str, better: str, worse: str) -> Claim
 def _slower(name: str, method: str) -> Claim:
     return Claim(
         name=name,
-        text=f"how many times slower than ppo {method} trains",
+        text=f"{method} trains slower than ppo",
         experiment="speed",
         column="sparse",
         better="ppo",
@@ -126,7 +126,7 @@ CLAIMS = (
     *(
         _table1(
             "more area",
-            "covers at least 4 times more area than ICM where there is no reward",
+            "covers at least 4 times more area than ICM without reward",
             column,
             "ppo+ec",
             "ppo+icm",

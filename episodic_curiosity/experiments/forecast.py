@@ -1,4 +1,4 @@
-"""What measuring cells would take: which are missing, how long and how much disk they need."""
+"""Estimates the time and disk space that the missing cells need."""
 
 import math
 import statistics
@@ -24,30 +24,30 @@ from episodic_curiosity.runs.presets import ON_THE_HOST
 from episodic_curiosity.support.machine import free_bytes
 from episodic_curiosity.worlds.registry import make_world
 
-# Steps a second, to an order of magnitude, on what a preset is for: two CPU cores or one H200.
-# Good until something alike has been measured.
+# Steps/s, to an order of magnitude, on the preset's hardware: two CPU cores or one H200. Used
+# until a similar cell has been measured.
 ROUGH_RATES = {"cpu": 1_000.0, "gpu": 100_000.0, "paper": 1_000.0}
 ROUGH_RATE_ON_THE_HOST = 2_000.0
-# A test plays without learning, so many times as fast; an episode has about so many steps.
+# Speed of evaluation relative to training, and steps of an episode.
 ROUGH_PLAYING, ROUGH_EPISODE = 3.0, 1_800
 
-KEEPING_FRAMES = ("dmlab", "vizdoom", "gym")  # worlds that cannot redraw what they showed
-POLICY_BYTES = 7_000_000  # 1.7M numbers
-SNAPSHOT_BYTES = 256  # at most, of one step that an R-network is refitted to
-LINE_BYTES = 2_000  # of metrics, timing and TensorBoard, an update
+KEEPING_FRAMES = ("dmlab", "vizdoom", "gym")  # worlds that cannot redraw observations
+POLICY_BYTES = 7_000_000  # 1.7M parameters
+SNAPSHOT_BYTES = 256  # at most, per step of the replay
+LINE_BYTES = 2_000  # of metrics, timing and TensorBoard, per update
 
 
 class Forecast(NamedTuple):
-    """What one cell would take."""
+    """The estimate for one cell."""
 
     cell: Cell
     state: CellState
-    reason: str  # why it is not measured, where it is stale or unreadable
+    reason: str  # why it is not measured, if it is stale or unreadable
     steps_left: int
     seconds: float
-    is_rough: bool  # no cell alike has been measured yet
+    is_rough: bool  # no similar cell has been measured yet
     peak_bytes: int  # while it runs
-    kept_bytes: int  # once its result is there
+    kept_bytes: int  # after its result is written
 
     @property
     def is_left(self) -> bool:
@@ -55,22 +55,22 @@ class Forecast(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """How fast cells of a kind are measured."""
+    """The speed of similar cells."""
 
-    steps_per_second: float  # of whole runs, or of fits of an R-network alone
-    seconds_per_episode: float  # of the test
+    steps_per_second: float  # of complete runs, or of fits of an R-network alone
+    seconds_per_episode: float  # of evaluation
 
 
 def forecast(
     cells: Sequence[Cell], results: Path, runs: Path, episodes: int = EPISODES
 ) -> list[Forecast]:
-    """Looks at what is there, and touches nothing."""
+    """Estimates each cell from existing results and runs, which are not changed."""
     rates = _measured_rates(results)
     return [_forecast(cell, results, runs, episodes, rates) for cell in cells]
 
 
 def show(forecasts: Sequence[Forecast]) -> str:
-    """Forecasts to print."""
+    """Formats forecasts for printing."""
     lines = []
     for each in forecasts:
         key = each.cell.key
@@ -83,13 +83,13 @@ def show(forecasts: Sequence[Forecast]) -> str:
         lines.append(f"{key.table} {key.label:52} {key.preset}, {key.steps:,} steps: {words}")
     left = [each for each in forecasts if each.is_left]
     time = timedelta(seconds=round(sum(each.seconds for each in left)))
-    rough = " (roughly: not all of their kind have been measured yet)"
+    rough = " (rough: some have no similar cell measured yet)"
     kept = sum(each.kept_bytes for each in left) / 1e9
     peak = max((each.peak_bytes for each in left), default=0) / 1e9
     lines.append(
         f"{len(left)} of {len(forecasts)} cells to measure: about {time} one after another"
         f"{rough if any(each.is_rough for each in left) else ''}, {kept:.1f} GB of disk at "
-        f"the end and up to {peak:.1f} GB more meanwhile"
+        f"the end and up to {peak:.1f} GB more while running"
     )
     return "\n".join(lines)
 
@@ -103,7 +103,7 @@ def _forecast(
     if is_left and (trained := find_trained(cell)):
         other = find_status(trained, results, runs, episodes)
         behind = cell.steps if other.state == "done" else other.steps
-    # A fit of an R-network alone plays at random and no more.
+    # A fit of an R-network alone takes only the steps of random play.
     steps = run.random_play_steps if cell.measure == "r-network" else cell.steps
     left = max(0, steps - behind) if is_left else 0
     measured = rates.get(_likeness(cell.preset, cell.method, cell.task, cell.measure))
@@ -124,7 +124,7 @@ def _rough_rate(cell: Cell) -> Rate:
 
 
 def _measured_rates(results: Path) -> dict[tuple[str, ...], Rate]:
-    """Medians over the cells that are done."""
+    """Median rates of the measured cells."""
     steps, tests = defaultdict(list), defaultdict(list)
     for result, timing in load_timings(results):
         is_fit = "accuracy" in result.metrics
@@ -141,18 +141,18 @@ def _measured_rates(results: Path) -> dict[tuple[str, ...], Rate]:
 
 
 def _likeness(preset: str, method: str, task: str, measure: str) -> tuple[str, ...]:
-    """What decides how fast a cell is measured; a run for the sake of its speed is a run."""
+    """The properties that decide a cell's speed; cells of the speed table count as runs."""
     kind = "fit" if measure == "r-network" else "run"
     return kind, preset, method, task.partition("/")[0]
 
 
 def disk_bytes(run: Run) -> tuple[int, int]:
-    """Bytes of three checkpoints, two kept and one being written, and of what stays.
+    """Peak bytes while a run is in progress, and bytes that it leaves behind.
 
-    Frames for an R-network come on top in worlds that cannot redraw them: those of random play
-    before there are checkpoints, those of the run beside them.
+    The peak has three checkpoints: two kept and one being written. Worlds that cannot redraw
+    add the R-network's frames: of random play before the checkpoints, of the replay with them.
     """
-    weights, state = POLICY_BYTES, 3 * POLICY_BYTES  # the optimiser keeps two numbers for each
+    weights, state = POLICY_BYTES, 3 * POLICY_BYTES  # the optimiser has two numbers per weight
     before, beside = 0, 0
     if run.r_network is not None and isinstance(run.bonus, EpisodicConfig):
         shape, view_bytes = _view(run)
@@ -170,20 +170,20 @@ def disk_bytes(run: Run) -> tuple[int, int]:
 
 
 def _frames(run: Run, options: RNetworkOptions, view_bytes: int) -> tuple[int, int]:
-    """Bytes of the files of frames, before a run and in it."""
+    """Bytes of the frame files, before the first update and after it."""
     if options.online is not None:
-        # What two checkpoints may refer to is not overwritten yet.
+        # Frames that two checkpoints may refer to are not overwritten.
         spare = 2 * run.record.checkpoint_every * run.batch_size
         return 0, (options.online.history + spare) * view_bytes
     num_tasks = max(1, len(options.random_play.tasks if options.random_play else ()))
     wanted = (run.random_play_steps + HELD_OUT_STEPS) * view_bytes
     free = free_bytes(torch.device("cpu"))
-    # Each task's are kept in memory where they take at most half of what is free.
+    # Frames are kept in memory if those of one task take at most half of the free memory.
     return (wanted if free is not None and wanted / num_tasks > free / 2 else 0), 0
 
 
 def _view(run: Run) -> tuple[tuple[int, ...], int]:
-    """The shape of what curiosity sees, and its bytes."""
+    """Shape and bytes of a view."""
     size = run.world.view_size or run.world.observation_size
     if size is not None:
         return (3, *size), 3 * math.prod(size)
@@ -192,7 +192,7 @@ def _view(run: Run) -> tuple[tuple[int, ...], int]:
 
 @cache
 def _view_of_world(task: str) -> tuple[tuple[int, ...], int]:
-    """As `_view`, of a world that shows what it likes."""
+    """Shape and bytes of a view, for worlds without a configured size."""
     with closing(make_world(task, num_envs=1, seed=0)) as world:
         spec = world.spec
     return spec.view_shape, math.prod(spec.view_shape) * spec.view_dtype.itemsize
@@ -202,7 +202,7 @@ def _view_of_world(task: str) -> tuple[tuple[int, ...], int]:
 def _r_network_size(
     shape: tuple[int, ...], architecture: tuple[tuple[str, object], ...]
 ) -> tuple[int, int]:
-    """Bytes of its weights, and numbers that a memory slot holds."""
+    """Bytes of its weights, and the size of a memory slot."""
     with torch.device("meta"):
         r_network = RNetwork(shape, **dict(architecture))  # type: ignore[arg-type]
     return sum(tensor.numel() * 4 for tensor in r_network.parameters()), r_network.slot_size

@@ -1,9 +1,9 @@
-"""The same cells as tasks of a Ray cluster.
+"""Runs cells as tasks of a Ray cluster.
 
-A task whose worker or node dies is tried again, on any node, and goes on from the run's folder;
-so results and runs have to lie in folders that every node sees under the same path, on a file
-system that keeps `flock` between machines. Whatever is killed, a result is written once: by
-whoever holds its cell's lock.
+If a worker or node dies, its task is retried on any node and resumes from the run's folder.
+The folders of results and runs must be visible to every node under the same path, on a file
+system with `flock` across machines. Only the holder of a cell's lock writes its result, so that
+it is written once, whichever process is killed.
 """
 
 import contextlib
@@ -33,26 +33,26 @@ from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.support.checks import check_at_least, check_number
 from episodic_curiosity.support.saving import LoadError
 
-LOCAL = "auto"  # an address: a cluster of this machine alone, which ends with the program
+LOCAL = "auto"  # address of a cluster on this machine alone, which ends with the program
 STORE_BYTES = 100_000_000  # of a local cluster's object store: cells and outcomes are small
 LOOPBACK = "127.0.0.1"
-# Read when Ray is imported. Without the second its servers listen on all interfaces; the name
-# is about other systems, where Ray's local clusters use the loopback interface by default.
+# Read when Ray is imported. The second restricts Ray's servers to the loopback interface, as is
+# the default on the systems in its name.
 LOCAL_ENVIRONMENT = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # it would report over the net
+    "RAY_USAGE_STATS_ENABLED": "0",  # no usage reports over the network
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
 }
 REACH_SECONDS = 5.0
-TELL_EVERY = 30.0  # seconds from one line about the cells under way to the next
+TELL_EVERY = 30.0  # seconds between progress reports
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What each cell asks the cluster for."""
+    """Resources that each cell requests."""
 
     num_cpus: float = 1.0
     num_gpus: float = 0.0
-    num_retries: int = 5  # after a worker or its node has died
+    num_retries: int = 5  # after the death of a worker or node
 
     def __post_init__(self) -> None:
         check_number("num_cpus", self.num_cpus, above=0.0)
@@ -64,14 +64,14 @@ class Request:
 def run_cells_on_ray(
     cells: Sequence[Cell], settings: RunnerConfig, address: str, request: Request | None = None
 ) -> list[Outcome]:
-    """Measures the cells that are missing on a cluster; says to standard error how it goes.
+    """Runs the missing cells on a cluster; reports progress on standard error.
 
-    Who asks for no GPU computes on CPUs, whatever the nodes have.
+    Without a request for GPUs, cells run on CPUs even if nodes have GPUs.
     """
     check_cells(cells)
     request = request or Request()
     if settings.device == "cuda" and not request.num_gpus:
-        raise ValueError("the device is cuda, but a cell asks the cluster for no GPU")
+        raise ValueError("device cuda needs num_gpus above 0 per cell, got 0")
     settings = dataclasses.replace(
         settings,
         results=settings.results.resolve(),
@@ -90,17 +90,18 @@ def run_cells_on_ray(
 
 
 def _check_resources(there: Mapping[str, float], request: Request, address: str) -> None:
-    """Raises where the cluster never has what a cell asks for: Ray would wait for ever."""
+    """Raises if the cluster lacks the requested resources: Ray would wait forever."""
     for name, wanted in (("CPUs", request.num_cpus), ("GPUs", request.num_gpus)):
         found = there.get(name[:3], 0.0)
         if wanted > found:
             raise ValueError(
-                f"a cell asks for {wanted:g} {name}, the Ray cluster at {address} has {found:g}"
+                f"a cell needs {wanted:g} {name}, but the Ray cluster at {address} has "
+                f"{found:g}"
             )
 
 
 def _run(cell: Cell, settings: RunnerConfig) -> Outcome:
-    """What a worker does; the one before it on a cell may still be dying."""
+    """Runs a cell in a worker; retries while a dying worker still holds the cell's lock."""
     deadline = time.monotonic() + PATIENCE
     while True:
         outcome = run_cell(cell, settings)
@@ -127,11 +128,11 @@ def _collect(ray: Any, under_way: dict[Any, Cell], runs: Path) -> Iterator[Outco
 
 
 def _tell(cells: Iterable[Cell], runs: Path) -> None:
-    """Says how far the cells under way have come."""
+    """Prints the progress of the running cells."""
     for cell in cells:
         try:
             lines = read_metrics(run_folder(cell, runs))
-        except LoadError:  # it has not begun
+        except LoadError:  # it has not started
             continue
         if lines:
             steps = f"{lines[-1]['steps']:,} of {cell.steps:,} steps"
@@ -161,7 +162,7 @@ def _connected(address: str) -> Iterator[Any]:
             try:
                 ray.init(address=address)
             except (ConnectionError, ray.exceptions.RayError) as error:
-                raise OSError(f"the Ray cluster at {address} refuses us: {error}") from None
+                raise OSError(f"cannot connect to Ray at {address}: {error}") from None
         try:
             yield ray
         finally:
@@ -170,10 +171,10 @@ def _connected(address: str) -> Iterator[Any]:
 
 @contextmanager
 def _away_from_current_folder() -> Iterator[None]:
-    """Works in an empty folder, unless this process imports from the current one.
+    """Changes to an empty folder, unless this process imports from the current one.
 
-    Ray's workers import from the folder that is current when this process connects: whatever
-    lies there could take the place of a module.
+    Ray's workers import from the current folder at the time of connecting: files there could
+    shadow modules.
     """
     here = os.getcwd()
     if any(os.path.abspath(entry) == here for entry in sys.path):
@@ -184,10 +185,10 @@ def _away_from_current_folder() -> Iterator[None]:
 
 
 def _check_reachable(address: str) -> None:
-    """Raises at once where nobody listens: Ray itself would try for minutes."""
+    """Raises immediately if the address does not answer: Ray would try for minutes."""
     host, _, port = address.rpartition("/")[2].rpartition(":")
     if not host or not port.isdecimal():
-        raise ValueError(f"a cluster's address is HOST:PORT or {LOCAL}, got {address!r}")
+        raise ValueError(f"a cluster's address must be HOST:PORT or {LOCAL}, got {address!r}")
     try:
         socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()
     except (OSError, OverflowError) as error:

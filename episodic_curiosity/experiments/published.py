@@ -1,7 +1,7 @@
-"""The paper's numbers, as published.json has them.
+"""The paper's numbers, from published.json.
 
-Savinov et al. 2019. That file is an extract of the paper's text, typed in once and checked
-against it; nothing there was measured by this project.
+Savinov et al. 2019. The file was transcribed from the paper and checked against it. It has no
+measurements of this project.
 """
 
 import json
@@ -14,22 +14,22 @@ class Published(NamedTuple):
     """One number of the paper."""
 
     mean: float
-    spread: float | None  # what the paper prints after the plus-minus; None: nothing
-    seeds: int | None  # None: the paper does not say
+    spread: float | None  # the number after the plus-minus sign; None: not printed
+    seeds: int | None  # None: not stated
     source: str  # the table or section
 
 
 class PublishedClaim(NamedTuple):
-    """What the paper says of a ratio."""
+    """A ratio that the paper's text claims."""
 
     source: str
-    at_least: float | None  # in words: "at least 2 times"
-    ratio: float | None  # as a number: "1.84x slower"
+    at_least: float | None  # a bound, such as "at least 2 times"
+    ratio: float | None  # a value, such as "1.84x slower"
 
 
 @cache
 def published_numbers() -> dict[tuple[str, str, str], Published]:
-    """By experiment, task (without its family) and row."""
+    """The paper's numbers by experiment, task (without its family) and row."""
     return {
         (table["name"], cell["task"], cell["row"]): Published(
             cell["mean"], cell["spread"], cell["seeds"], table["source"]
@@ -41,7 +41,7 @@ def published_numbers() -> dict[tuple[str, str, str], Published]:
 
 @cache
 def published_claims() -> dict[str, PublishedClaim]:
-    """By name."""
+    """The paper's claims by name."""
     return {
         claim["name"]: PublishedClaim(claim["source"], claim["at_least"], claim["ratio"])
         for claim in _extract()["claims"]
@@ -49,7 +49,7 @@ def published_claims() -> dict[str, PublishedClaim]:
 
 
 def find_published(experiment: str, task: str, row: str) -> Published | None:
-    """What the paper prints there; None where it prints no number."""
+    """The published number of a cell, or None if the paper prints none."""
     return published_numbers().get((experiment, task, row))
 
 

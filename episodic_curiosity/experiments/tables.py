@@ -1,7 +1,7 @@
-"""Every experiment of the paper as data: its rows, its tasks, the numbers printed there.
+"""The paper's experiments as data: rows, tasks and published numbers.
 
-A row is a method, or a variant of one; a column is a task. What two tables of the paper share
-is measured once, for Table 1: with some presets a variant is what the plain method is.
+A row is a method or a variant of one; a column is a task. A cell that a table shares with
+Table 1 is measured once, as Table 1's. With some presets, a variant equals the plain method.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from episodic_curiosity.support.checks import check_choice
 from episodic_curiosity.worlds.dmlab.levels import DMLAB_30
 from episodic_curiosity.worlds.television import PROGRAMMES
 
-MAZES = ("maze", "dmlab")  # our simulator, and the one that it mirrors
+MAZES = ("maze", "dmlab")  # our simulator and DeepMind Lab
 TABLE1_TASKS = tuple(task.removeprefix("maze/") for task in TASKS if task.startswith("maze/"))
 ABLATION_TASKS = ("no-reward", "very-sparse")
 NEAR, SLOTS = "r_network.random_play.fit.pairs.k", "bonus.memory_capacity"
@@ -24,15 +24,15 @@ NEAR, SLOTS = "r_network.random_play.fit.pairs.k", "bonus.memory_capacity"
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A method, or a variant of one, as a table's first column names it."""
+    """A row of a table: a method or a variant of one."""
 
     name: str
     method: str
     variant: Variant | None = None
-    in_dmlab: Variant | None = None  # of the same name, where DeepMind Lab can do more
+    in_dmlab: Variant | None = None  # replaces `variant` in DeepMind Lab, under the same name
 
     def find_variant(self, task: str) -> Variant | None:
-        """What differs from the plain method on that task."""
+        """The variant on a task, or None for the plain method."""
         return self.in_dmlab if self.in_dmlab and task.startswith("dmlab/") else self.variant
 
 
@@ -40,24 +40,24 @@ class Row:
 class Experiment:
     """A table or a figure of the paper."""
 
-    name: str  # as `curiosity table` takes it
+    name: str  # for `curiosity table`
     title: str
-    source: str  # where it stands in the paper
-    worlds: tuple[str, ...] = MAZES  # families of tasks that can be its columns
+    source: str  # table, figure or section of the paper
+    worlds: tuple[str, ...] = MAZES  # families that have the tasks
     columns: tuple[str, ...]  # tasks without their family
     rows: tuple[Row, ...]
     measure: Measure = "agent"
     steps: int = PAPER_STEPS  # of the paper's runs
-    seeds: int | None = None  # of the paper's; None: it does not say
-    note: str = ""  # what is not as in the paper
+    seeds: int | None = None  # of the paper; None: not stated
+    note: str = ""  # differences from the paper
 
     def tasks(self, world: str) -> tuple[str, ...]:
-        """Its columns, as tasks of that family."""
+        """The columns as tasks of a family."""
         check_choice(f"the world of {self.name}", world, self.worlds)
         return tuple(f"{world}/{column}" for column in self.columns)
 
     def cell(self, row: Row, task: str, preset: str, steps: int, seed: int) -> Cell:
-        """What is run for one place of the table; what is as in Table 1 is its cell."""
+        """The cell at one place of the table; Table 1's cell if the run is the same."""
         own = Cell(
             table=self.name,
             task=task,
@@ -72,18 +72,18 @@ class Experiment:
         return shared if self._is_in_table1(own, shared) else own
 
     def key(self, row: Row, task: str, preset: str, steps: int, seed: int) -> Key:
-        """Where the result of one place of the table lies."""
+        """The key of the result at one place of the table."""
         return self.cell(row, task, preset, steps, seed).key
 
     def cells(self, world: str, preset: str, steps: int, num_seeds: int) -> Iterator[Cell]:
-        """The whole table, seed by seed, so that what is stopped early is a whole table."""
+        """All cells, seed by seed, so that stopping early leaves complete tables."""
         for seed in range(num_seeds):
             for task in self.tasks(world):
                 for row in self.rows:
                     yield self.cell(row, task, preset, steps, seed)
 
     def metric(self, task: str) -> str:
-        """What of a result the table shows."""
+        """The name of the metric that the table shows."""
         if self.measure == "r-network":
             return "accuracy"
         if self.measure == "speed":
@@ -91,7 +91,7 @@ class Experiment:
         return "coverage" if "/no-reward" in task else "reward"
 
     def published(self, row: Row, task: str) -> Published | None:
-        """What the paper prints at that place; None where it prints no number."""
+        """The published number at one place, or None if the paper prints none."""
         return find_published(self.name, task.partition("/")[2], row.name)
 
     def _is_in_table1(self, own: Cell, shared: Cell) -> bool:
@@ -104,7 +104,7 @@ class Experiment:
 
 
 def find_trained(cell: Cell) -> Cell | None:
-    """The cell of Table 1 whose run a cell of another table only times; None where none is."""
+    """The cell of Table 1 whose run a cell of the speed table reuses, or None."""
     family, _, column = cell.task.partition("/")
     is_shared = (
         cell.measure == "speed"
@@ -127,7 +127,7 @@ def _ec(name: str, variant: Variant | None = None) -> Row:
 def _values(
     row: str, variant: str, path: str, values: tuple[int, ...], *, usual: int
 ) -> tuple[Row, ...]:
-    """A row of EC for each value of one field; with the usual one it is Table 1's."""
+    """One row of EC per value of a field; the row with the `usual` value is Table 1's."""
     return tuple(
         _ec(
             row.format(value),
@@ -167,12 +167,12 @@ UNSHARED_DOT = _parts("un-shared dot", "unshared-dot", "dot", "unshared")
 def _television(column: str, source: str) -> Experiment:
     return Experiment(
         name=f"television-{column}",
-        title=f"A randomised television in the mazes of {column}",
+        title=f"A randomised television in the {column} mazes",
         source=source,
         columns=(*(f"{column}+{programme}" for programme in PROGRAMMES), column),
         rows=TABLE1_METHODS,
         seeds=30,
-        note="the images are made here: the paper's photographs were not published",
+        note="the images are generated: the paper's photographs were not published",
     )
 
 
@@ -181,7 +181,7 @@ EXPERIMENTS = {
     for experiment in (
         Experiment(
             name="table1",
-            title="Reward, or coverage where there is no reward, in the mazes",
+            title="Reward, or coverage in tasks without reward, in the mazes",
             source="Table 1",
             columns=TABLE1_TASKS,
             rows=TABLE1_METHODS,
@@ -189,24 +189,24 @@ EXPERIMENTS = {
         ),
         Experiment(
             name="vizdoom",
-            title="Finding the goal of one maze of ViZDoom",
+            title="Reaching the goal of one ViZDoom maze",
             source="Figure 6",
             worlds=("vizdoom",),
             columns=("dense", "sparse", "very-sparse"),
             rows=_methods("ppo", "ppo+icm", "ppo+ec"),
             seeds=3,
-            note="the paper prints curves; its text says that ICM and EC reach 1 everywhere",
+            note="the paper shows curves; its text says that ICM and EC reach 1 on every task",
         ),
         Experiment(
             name="ant",
-            title="An ant that walks because it is curious",
+            title="Ant locomotion out of curiosity",
             source="Table S1",
             worlds=("ant",),
             columns=("no-reward", "escape-circle"),
             rows=_methods("ppo", "ppo+1", "ppo+ec"),
             steps=10_000_000,
             seeds=30,
-            note="the paper has 30 seeds of no-reward and 10 of escape-circle",
+            note="the paper has 30 seeds for no-reward and 10 for escape-circle",
         ),
         Experiment(
             name="universal",
@@ -225,12 +225,12 @@ EXPERIMENTS = {
                     ),
                 ),
             ),
-            note="fitted in the mazes to the seven tasks of Table 1 alike, with the steps of "
-            "one; in DeepMind Lab as the paper's, to DMLab-30, with four times as many",
+            note="in the mazes, fitted to equal shares of the seven tasks of Table 1, with the "
+            "steps of one; in DeepMind Lab, to DMLab-30 with four times those, as published",
         ),
         Experiment(
             name="transfer",
-            title="R-networks of other tasks",
+            title="R-networks fitted to other tasks",
             source="Table S7",
             columns=ABLATION_TASKS,
             rows=(
@@ -240,21 +240,21 @@ EXPERIMENTS = {
         ),
         Experiment(
             name="threshold",
-            title="How many steps are near: the threshold k",
+            title="The reachability threshold k",
             source="Table S8",
             columns=ABLATION_TASKS,
             rows=_values("k = {}", "k-{}", NEAR, (2, 3, 4, 5, 7, 10), usual=5),
         ),
         Experiment(
             name="memory",
-            title="The size of the memory",
+            title="Memory capacity",
             source="Table S9",
             columns=ABLATION_TASKS,
             rows=_values("{} slots", "memory-{}", SLOTS, (100, 200, 350, 500), usual=200),
         ),
         Experiment(
             name="budget",
-            title="The steps of random play that an R-network is fitted to",
+            title="Steps of random play for fitting the R-network",
             source="Table S10",
             columns=ABLATION_TASKS,
             rows=(
@@ -264,11 +264,11 @@ EXPERIMENTS = {
                 _ec("2.5M"),
                 _budget("5M", 5_000_000),
             ),
-            note="where the usual one is 2.5M; where that is less, less in proportion",
+            note="scaled in proportion where the default budget is below 2.5M",
         ),
         Experiment(
             name="parts",
-            title="What an R-network needs",
+            title="Ablation of the R-network",
             source="Table S11",
             columns=ABLATION_TASKS,
             rows=(
@@ -278,11 +278,11 @@ EXPERIMENTS = {
                 _parts("no comparator", "shared-dot", "dot", "shared"),
                 UNSHARED_DOT,
             ),
-            note="the un-shared dot product is of section S5.5, which prints no reward for it",
+            note="the un-shared dot product is from section S5.5, which prints no reward",
         ),
         Experiment(
             name="accuracy",
-            title="Held-out pairs that an R-network tells right",
+            title="Held-out accuracy of R-networks",
             source="section S5.5",
             columns=("sparse",),
             rows=(MLP, SHARED_DOT, UNSHARED_DOT),
@@ -292,7 +292,7 @@ EXPERIMENTS = {
         _television("very-sparse", "Table S13"),
         Experiment(
             name="speed",
-            title="Parameters that are trained, and speed",
+            title="Trained parameters, and speed",
             source="section S7",
             columns=("sparse",),
             rows=_methods("ppo", "ppo+icm", "ppo+ec"),

@@ -1,4 +1,4 @@
-"""Methods: the bonus that each adds to PPO, made for one run."""
+"""Builds the bonus, the R-network and the diagnosis of a run."""
 
 import contextlib
 from pathlib import Path
@@ -33,11 +33,11 @@ from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.base import Split, World, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
 
-REPLAY = "replay.bin"  # in a run's folder, of worlds that cannot redraw what they showed
+REPLAY = "replay.bin"  # in the run's folder, for worlds that cannot redraw observations
 
 
 def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
-    """What the run's method pays; an R-network is made here, but not yet fitted."""
+    """Creates the bonus of the run's method; its R-network is not fitted yet."""
     match run.bonus:
         case None:
             return NoBonus()
@@ -52,7 +52,7 @@ def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
 
 
 def load_bonus(run: Run, world: World, folder: Path) -> Bonus:
-    """What the method of a trained run pays, before it is normalised; nothing is remembered."""
+    """Loads the bonus of a trained run, not normalised, with empty memories."""
     spec = world.spec
     match run.bonus:
         case EpisodicConfig():
@@ -69,24 +69,24 @@ def load_bonus(run: Run, world: World, folder: Path) -> Bonus:
 
 
 def make_diagnosis(run: Run) -> Diagnosis:
-    """What warns where the run's curiosity cannot work."""
+    """Creates the diagnosis that warns when the run's curiosity cannot work."""
     is_online = run.r_network is not None and run.r_network.online is not None
     return Diagnosis(Diagnosed(run.bonus, run.ppo.reward_scale, run.normalise_bonus, is_online))
 
 
 def make_r_network(run: Run, world: World) -> RNetwork:
-    """A new R-network from the run's seed, or the fitted one that the run names."""
+    """Creates an R-network from the run's seed, or loads the fitted one that it names."""
     options = _options(run)
     shape = world.spec.view_shape
     if options.source is not None:
         r_network = RNetwork.load(options.source, world.spec.device)
         if r_network.config.view_shape != shape:
             raise ValueError(
-                f"the R-network in {options.source} is for views "
-                f"{r_network.config.view_shape}, {run.task} has {shape}"
+                f"the R-network in {options.source} is for views of shape "
+                f"{r_network.config.view_shape}, but {run.task} has {shape}"
             )
         if not r_network.fitted:
-            raise ValueError(f"the R-network in {options.source} has not been fitted yet")
+            raise ValueError(f"the R-network in {options.source} is not fitted")
         return r_network
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(run.seed)
@@ -94,7 +94,7 @@ def make_r_network(run: Run, world: World) -> RNetwork:
 
 
 def random_play_bytes(run: Run, spec: WorldSpec) -> int:
-    """What the random play takes that the R-network is fitted to and measured on (EC)."""
+    """Bytes of the random play that the R-network is fitted to and tested on (EC)."""
     play = _options(run).random_play
     assert play is not None
     num_envs = held_out_envs(spec) * max(1, len(play.tasks))
@@ -103,7 +103,7 @@ def random_play_bytes(run: Run, spec: WorldSpec) -> int:
 
 
 def fit_r_network(run: Run, r_network: RNetwork, folder: Path, *, progress: bool) -> FitReport:
-    """Fits an R-network to random play of the run's task, or alike of several tasks (EC)."""
+    """Fits an R-network to random play of the run's task, or of several tasks (EC)."""
     play = _options(run).random_play
     assert play is not None
     tasks = play.tasks or (run.task,)
@@ -142,7 +142,7 @@ def _episodic(run: Run, config: EpisodicConfig, world: World, folder: Path) -> E
     memory = _memory(run, config, world.spec, r_network)
     if options.online is None:
         return EpisodicBonus(r_network, memory, config)
-    # Two checkpoints are kept: what the older one refers to must not be overwritten yet.
+    # Two checkpoints are kept: frames that the older one refers to must not be overwritten.
     spare = 2 * run.record.checkpoint_every * run.ppo.num_steps
     replay = make_replay(world, options.online.history, file=folder / REPLAY, spare=spare)
     fitting = OnlineFitting(
@@ -165,10 +165,10 @@ def _memory(
 
 
 def _saved_bonus(run: Run, folder: Path) -> dict[str, Any]:
-    """The state of the method's own bonus in the newest checkpoint."""
+    """The state of the bonus, not normalised, in the latest checkpoint."""
     newest = Checkpoints(folder / CHECKPOINTS).load_newest()
     if newest is None:
-        raise LoadError(f"{folder} has no checkpoint, which the bonus of {run.method} is in")
+        raise LoadError(f"{folder} has no checkpoint to load the bonus of {run.method} from")
     bonus: dict[str, Any] = newest[1]["state"]["bonus"]
     return bonus["inner"] if run.normalise_bonus else bonus
 

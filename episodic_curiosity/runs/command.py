@@ -1,4 +1,4 @@
-"""The command line behind a number."""
+"""Command lines that reproduce a run and its evaluation."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from episodic_curiosity.runs.stored_run import loads
 
 
 def train_command(run: Run, folder: Path) -> str:
-    """What trains this run again: its task, method and preset, and what else differs."""
+    """The command that trains this run: task, method, preset and every changed option."""
     usual = resolve(run.task, run.method, run.preset, run.steps, run.seed).to_dict()
     plain = run.to_dict()
     names = ("task", "method", "preset", "steps", "seed")
@@ -21,7 +21,7 @@ def train_command(run: Run, folder: Path) -> str:
 
 
 def evaluate_command(run: Run, folder: Path, episodes: int) -> str:
-    """What measures the agent of a run's folder again."""
+    """The command that evaluates the agent in a run's folder."""
     trust = " --trust" if any(loads(run, to_train=False)) else ""
     return f"curiosity evaluate {_word(str(folder))} --episodes {episodes}{trust}"
 
@@ -29,7 +29,7 @@ def evaluate_command(run: Run, folder: Path, episodes: int) -> str:
 def _changes(
     usual: Mapping[str, Any], plain: Mapping[str, Any], above: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
-    """The dotted path, the usual and the present value of each field that differs."""
+    """The dotted path, the default and the actual value of each field that differs."""
     for name, value in plain.items():
         path, was = above + name.replace("_", "-"), usual[name]
         if isinstance(value, dict) and isinstance(was, dict):
@@ -39,7 +39,7 @@ def _changes(
 
 
 def _option(path: str, was: Any, value: Any) -> str:
-    if isinstance(was, bool):  # two flags; what may also be None takes a value
+    if isinstance(was, bool):  # a pair of flags; a field that may be None takes a value
         above, _, name = path.rpartition(".")
         name = name if value else f"no-{name}"
         return f"--{above}.{name}" if above else f"--{name}"

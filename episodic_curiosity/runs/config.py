@@ -1,6 +1,6 @@
-"""One run as data: what `curiosity train` resolves, stores beside the run and reads back.
+"""The config of one run, as resolved and stored by `curiosity train`.
 
-Steps are steps of one environment, four repeated frames each, summed over all environments.
+Steps are environment steps of four frames each, summed over all environments.
 """
 
 import dataclasses
@@ -32,15 +32,15 @@ from episodic_curiosity.support.randomness import seed_words
 from episodic_curiosity.worlds.base import WorldConfig
 from episodic_curiosity.worlds.registry import find_world
 
-MOST_STEPS = 10**12  # a month at the fastest rate measured; far beyond, no date holds the end
+MOST_STEPS = 10**12  # a month at the fastest rate measured; far more would overflow dates
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomPlayConfig:
-    """What an R-network is fitted to before a run (EC); the steps count as the run's."""
+    """Random play to fit an R-network to before a run (EC); its steps count as the run's."""
 
-    steps: int = 2_500_000  # of all environments together
-    tasks: tuple[str, ...] = ()  # played equally often; none: the task of the run
+    steps: int = 2_500_000  # summed over all environments
+    tasks: tuple[str, ...] = ()  # with equal shares; empty: the task of the run
     fit: FitConfig = field(default_factory=FitConfig)
 
     def __post_init__(self) -> None:
@@ -49,45 +49,44 @@ class RandomPlayConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RNetworkOptions:
-    """The R-network: its architecture, and what it is fitted to, before a run or in it."""
+    """The R-network: its architecture and its training data."""
 
     embedder: EmbedderName | None = None  # None: small for frames, mlp for vectors
     comparator: ComparatorName = "dot"  # mlp is the paper's, dot is fast
-    branches: Branches = "unshared"  # shared: one embedding for what is stored and what asks
-    embedding_size: int = 512  # numbers that an observation becomes
-    frozen_embedding: bool = False  # train the comparator over a random embedding
-    source: Path | None = None  # a folder with a fitted one, in place of random play
+    branches: Branches = "unshared"  # shared: one embedding for memories and queries
+    embedding_size: int = 512  # dimension of an embedding
+    frozen_embedding: bool = False  # train only the comparator, on a random embedding
+    source: Path | None = None  # folder with a fitted R-network, instead of random play
     random_play: RandomPlayConfig | None = None  # EC
     online: OnlineConfig | None = None  # ECO
 
     def __post_init__(self) -> None:
         if (self.random_play is None) == (self.online is None):
             raise ValueError(
-                "an R-network is fitted to random play or online: set one of "
-                "r_network.random_play and r_network.online"
+                "set one of r_network.random_play and r_network.online, got both or neither"
             )
 
     @property
     def architecture(self) -> dict[str, Any]:
-        """Arguments of RNetwork besides the shape of a view."""
+        """Arguments of RNetwork, except the view shape."""
         names = ("embedder", "comparator", "branches", "embedding_size", "frozen_embedding")
         return {name: getattr(self, name) for name in names}
 
     def with_architecture(self, name: str) -> Self:
-        """The same with the R-network of the paper's tables or with the fast one."""
+        """A copy with the architecture of the paper or the fast one."""
         check_choice("the R-network", name, ("paper", "fast"))
         if name == "paper":
             return dataclasses.replace(self, **PAPER)
-        # Without an embedder named, vectors have the one they need.
+        # With no embedder named, it is chosen by the view: frames or vectors.
         return dataclasses.replace(dataclasses.replace(self, **FAST), embedder=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordConfig:
-    """How often something is written, counted in updates."""
+    """Intervals of writing, in updates."""
 
-    metrics_every: int = 1  # a line of metrics
-    checkpoint_every: int = 50  # all that a resumed run needs
+    metrics_every: int = 1  # updates per line of metrics
+    checkpoint_every: int = 50  # updates per checkpoint
 
     def __post_init__(self) -> None:
         check_at_least("record.metrics_every", self.metrics_every, 1)
@@ -96,19 +95,19 @@ class RecordConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One cell of a table with one seed: everything that decides how it goes."""
+    """The complete config of one run: one cell of a table with one seed."""
 
-    task: str  # what to learn; `curiosity tasks` lists them
-    method: str  # how to be curious; `curiosity methods` lists them
-    preset: str  # what the other values were taken from: paper, gpu or cpu
-    steps: int  # of all environments together, those of random play included
-    seed: int  # of everything random
-    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU where there is one
+    task: str  # see `curiosity tasks`
+    method: str  # see `curiosity methods`
+    preset: str  # source of the other defaults: paper, gpu or cpu
+    steps: int  # summed over all environments, including random play
+    seed: int  # of all random numbers
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU if available
     world: WorldConfig
     ppo: PPOConfig
     bonus: BonusConfig | None
     normalise_bonus: bool = False  # divide by the spread of its return; not in the paper
-    r_network: RNetworkOptions | None  # of the methods with episodic curiosity
+    r_network: RNetworkOptions | None  # for ppo+ec and ppo+eco
     record: RecordConfig = field(default_factory=RecordConfig)
 
     def __post_init__(self) -> None:
@@ -128,14 +127,14 @@ class Run:
         self._check_method()
 
     def _check_method(self) -> None:
-        """The method decides which bonus there is and where its R-network comes from."""
+        """Raises unless the bonus and the R-network's training data fit the method."""
         bonus = find_bonus(self.method)
         check_type("bonus", self.bonus, bonus or NoneType)
         has_r_network = bonus is EpisodicConfig
         check_type("r_network", self.r_network, RNetworkOptions if has_r_network else NoneType)
         if self.r_network and (self.method == "ppo+eco") != (self.r_network.online is not None):
             wanted = "online" if self.method == "ppo+eco" else "random_play"
-            raise ValueError(f"{self.method} wants r_network.{wanted}")
+            raise ValueError(f"{self.method} needs r_network.{wanted}")
         if self.r_network and self.r_network.random_play:
             for task in self.r_network.random_play.tasks:
                 if find_world(task) is not type(self.world):
@@ -145,12 +144,12 @@ class Run:
 
     @property
     def batch_size(self) -> int:
-        """Steps from one update to the next."""
+        """Steps per update."""
         return self.world.num_envs * self.ppo.num_steps
 
     @property
     def random_play_steps(self) -> int:
-        """Steps spent on fitting an R-network before the first update."""
+        """Steps of random play before the first update, for fitting the R-network."""
         if self.r_network is None or self.r_network.source is not None:
             return 0
         play = self.r_network.random_play
@@ -158,7 +157,7 @@ class Run:
 
     @property
     def num_updates(self) -> int:
-        """As many as the steps are enough for; raises where that is none."""
+        """Number of updates within `steps`; raises if there is none."""
         play = self.random_play_steps
         self.check_random_play()
         num_updates = (self.steps - play) // self.batch_size
@@ -171,7 +170,7 @@ class Run:
         return num_updates
 
     def check_random_play(self) -> None:
-        """Raises where environments play too briefly to be ever far from where they were."""
+        """Raises if random play is too short to contain far pairs."""
         if not self.random_play_steps:
             return
         assert self.r_network is not None
@@ -187,23 +186,23 @@ class Run:
             )
 
     def steps_after(self, num_updates: int) -> int:
-        """Steps behind the run after so many updates, those of random play included."""
+        """Steps after `num_updates` updates, including random play."""
         return self.random_play_steps + num_updates * self.batch_size
 
     @property
     def name(self) -> str:
-        """What its folder is called unless somebody says otherwise."""
+        """The default name of the run's folder."""
         name = f"{self.task}__{self.method}__s{self.seed}"
         return name.replace("/", "-").replace("+", "_")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Returns plain values, for JSON."""
         plain: dict[str, Any] = to_plain(self)
         return plain
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Exactly what `to_dict` was called on; a ValueError names what does not fit."""
+        """Inverts `to_dict`; a ValueError names the field that does not fit."""
         check_fields(cls, plain)
         bonus = find_bonus(plain["method"]) or NoneType
         types = {"world": find_world(str(plain["task"])), "bonus": bonus}

@@ -1,7 +1,7 @@
-"""Presets: how much is played and learnt at once, and with which R-network.
+"""Presets: batch sizes, frame sizes and the R-network for a kind of machine.
 
-What a task and a method are learnt with is in settings.py; a preset says the rest, so that the
-same experiment runs as it was published, on one GPU or on a laptop.
+The hyper-parameters of tasks and methods are in settings.py. A preset sets the rest, so that
+the same experiment runs as published, on one GPU or on a laptop.
 """
 
 import dataclasses
@@ -24,22 +24,22 @@ from episodic_curiosity.worlds.registry import find_world
 from episodic_curiosity.worlds.vizdoom.config import ViZDoomConfig
 
 ONLINE_PAIRS = PairsConfig(sampler="online")
-ON_THE_HOST = ("gym", "vizdoom", "dmlab", "ant")  # simulated by the CPU, whatever the preset
+ON_THE_HOST = ("gym", "vizdoom", "dmlab", "ant")  # CPU-simulated with every preset
 
 
 class Batch(NamedTuple):
-    """What is played between two updates, and in which portions it is learnt from."""
+    """Size of a rollout and of its minibatches."""
 
     num_envs: int
-    num_steps: int  # of each environment
+    num_steps: int  # per environment
     minibatch_size: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class AntSizes:
-    """What a preset has for ants alone; docs/ant.md says what was tried."""
+    """Sizes for ants alone; docs/ant.md has the experiments behind them."""
 
-    batch: Batch  # on the host, too, but they are a few numbers and no processes
+    batch: Batch  # CPU-simulated like others, but cheap: no processes
     comparator: ComparatorName
     branches: Branches
 
@@ -49,18 +49,18 @@ class Preset:
     """Sizes of a run; frames are height x width."""
 
     line: str
-    steps: int  # of a run, unless it says otherwise
+    steps: int  # default length of a run
     batch: Batch
-    batch_on_the_host: Batch | None = None  # None: as elsewhere
-    ants: AntSizes | None = None  # None: as elsewhere
+    batch_on_the_host: Batch | None = None  # for CPU-simulated worlds; None: `batch`
+    ants: AntSizes | None = None  # None: as for other worlds
     observation_size: tuple[int, int]
-    view_size: tuple[int, int] | None = None  # None: curiosity sees what the policy sees
+    view_size: tuple[int, int] | None = None  # None: curiosity uses the policy's observation
     stagger: bool = True
-    learning_rate_factor: float = 1.0  # times the paper's
-    as_published: bool = False  # values clipped, time-outs taken for ends, as the release does
+    learning_rate_factor: float = 1.0  # relative to the paper's
+    as_published: bool = False  # clip values and treat time-outs as terminal, as the release
     architecture: str = "fast"
-    play_share: int = 8  # one in so many steps is random play: the paper's 2.5M of 20M
-    fit: FitConfig | None = None  # to random play; None: as published
+    play_share: int = 8  # 1 / the share of random play; the paper has 2.5M of 20M steps
+    fit: FitConfig | None = None  # on random play; None: as published
     online: OnlineConfig
     record: RecordConfig = field(default_factory=RecordConfig)
 
@@ -88,14 +88,14 @@ PRESETS = {
         batch=Batch(1024, 32, 4096),
         batch_on_the_host=Batch(64, 512, 4096),
         ants=AntSizes(
-            batch=Batch(256, 32, 1024),  # with 32,768 to an update they hardly walk
+            batch=Batch(256, 32, 1024),  # with 32,768 steps per update they hardly walk
             comparator="mlp",  # the paper's
             branches="shared",
         ),
         observation_size=(84, 84),
-        learning_rate_factor=4.0,  # for minibatches five times as large and a fifth as many
-        # As many pairs as the paper's. Adam's rate grows with the square root of the batch: 64
-        # and 1e-4 there.
+        learning_rate_factor=4.0,  # for a fifth as many minibatches, each five times as large
+        # As many pairs as in the paper. Adam's learning rate is scaled with the square root of
+        # the batch size; the paper's are 1e-4 and 64.
         fit=FitConfig(iterations=3_000, batch_size=4096, learning_rate=8e-4),
         online=OnlineConfig(
             refit_every=720_000,
@@ -111,7 +111,7 @@ PRESETS = {
         steps=200_000,
         batch=Batch(16, 64, 512),
         observation_size=(42, 42),
-        learning_rate_factor=2.0,  # a hundredth of the paper's steps have to do
+        learning_rate_factor=2.0,  # because there are only 1% of the paper's steps
         play_share=5,
         fit=FitConfig(iterations=4_000, batch_size=128, learning_rate=5e-4),
         online=OnlineConfig(
@@ -127,7 +127,7 @@ PRESETS = {
 
 
 def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
-    """Everything that decides how a run goes; an unknown name is told the choices."""
+    """Returns the config of a run; raises for an unknown name, listing the choices."""
     settings = find_settings(task, method)
     check_choice("preset", preset, PRESETS)
     sizes = PRESETS[preset]
@@ -167,13 +167,13 @@ def _batch(task: str, sizes: Preset) -> Batch:
 def _world(task: str, sizes: Preset, num_envs: int, *, needs_view: bool) -> WorldConfig:
     family = task.partition("/")[0]
     world = find_world(task)(num_envs=num_envs)
-    if family == "gym":  # vectors, or frames as they come
+    if family == "gym":  # observations keep their shape
         return world
     observation_size = None if family == "ant" else sizes.observation_size  # a vector
     view_size = sizes.view_size
-    if family in ("dmlab", "vizdoom", "ant"):  # what curiosity sees has a size of its own
+    if family in ("dmlab", "vizdoom", "ant"):  # views are separate from observations
         view_size = view_size or sizes.observation_size
-    if family == "ant" and not needs_view:  # three times as fast without
+    if family == "ant" and not needs_view:  # three times as fast without views
         view_size = None
     world = dataclasses.replace(world, observation_size=observation_size, view_size=view_size)
     if isinstance(world, MazeConfig | DMLabConfig | ViZDoomConfig | AntConfig):

@@ -1,7 +1,7 @@
-"""The paper's tasks, methods and hyper-parameters as data, each number with its table.
+"""The paper's tasks, methods and hyper-parameters, each with its source.
 
-Savinov et al. 2019; tables S2 to S5 are in its supplement, the authors' release of their code
-has more digits than the tables.
+Savinov et al. 2019. Tables S2 to S5 are in its supplement; the authors' code release has more
+digits than the tables.
 """
 
 import dataclasses
@@ -22,45 +22,45 @@ from episodic_curiosity.worlds.television import find_programme
 
 METHODS = {
     "ppo": "no bonus: the task's reward alone",
-    "ppo+1": "the same bonus at every step: for staying alive",
-    "ppo+icm": "intrinsic curiosity: what a model of the next step got wrong",
-    "ppo+oracle": "Grid Oracle: every cell of the floor that an episode had not entered yet",
-    "ppo+ec": "episodic curiosity, its R-network fitted to random play before the run",
-    "ppo+eco": "episodic curiosity, its R-network refitted to the agent's own play in the run",
+    "ppo+1": "a constant bonus at every step, which rewards staying alive",
+    "ppo+icm": "intrinsic curiosity module: the prediction error of a forward model",
+    "ppo+oracle": "Grid Oracle: a bonus for each floor cell new to the episode",
+    "ppo+ec": "episodic curiosity, R-network fitted to random play before the run",
+    "ppo+eco": "episodic curiosity, R-network refitted to the agent's play during the run",
 }
 
 _MAZES = {
-    "sparse": "+10 at the goal of a new maze, then a new start in the same one; 1800 steps",
+    "sparse": "+10 at the goal of a random maze, then a new start in the same maze; 1800 steps",
     "very-sparse": "sparse, with starts at least 10 cells from the goal",
-    "sparse-doors": "sparse, with doors that are drawn anew at every start",
-    "no-reward": "sparse without a reward: what counts is how much is explored",
-    "no-reward-no-fire": "no-reward without the action that fires",
-    "dense-1": "keys and doors +1, the goal +50 and the end; 900 steps",
-    "dense-2": "good things +1, bad things -1, the tenth ends it; 900 steps",
+    "sparse-doors": "sparse, with random doors that change at every start",
+    "no-reward": "sparse without reward; the score is the number of cells covered",
+    "no-reward-no-fire": "no-reward without the fire action",
+    "dense-1": "keys and doors +1, the goal +50 and the end of the episode; 900 steps",
+    "dense-2": "good objects +1, bad objects -1, the tenth ends the episode; 900 steps",
 }
 TASKS = {
     **{f"maze/{name}": line for name, line in _MAZES.items()},
     **{f"dmlab/{name}": line for name, line in _MAZES.items()},
     "vizdoom/dense": "MyWayHome: +1 at the goal, starts all over the map; 525 steps",
-    "vizdoom/sparse": "MyWayHome from a room at a middle distance",
-    "vizdoom/very-sparse": "MyWayHome from the room farthest away",
+    "vizdoom/sparse": "MyWayHome, starting in a room at medium distance",
+    "vizdoom/very-sparse": "MyWayHome, starting in the farthest room",
     "ant/no-reward": "a four-legged body on a coloured floor, no reward; 1000 steps",
-    "ant/escape-circle": "+1 at each circle around the start, from a radius of 10 outwards",
+    "ant/escape-circle": "+1 at each circle around the start, from radius 10 outwards",
 }
-# Families with tasks that nobody can list.
+# Families with an open set of tasks.
 OPEN = {
     "gym": "gym/<id>: any Gymnasium environment, such as gym/CartPole-v1",
-    "vizdoom": "vizdoom/<path>: any scenario, a .cfg or a .wad file",
+    "vizdoom": "vizdoom/<path>: any scenario, as a .cfg or .wad file",
     "dmlab": "dmlab/<level>: any level of DeepMind Lab, such as those of DMLab-30:\n"
     + textwrap.fill(", ".join(DMLAB_30), width=96, initial_indent="  ", subsequent_indent="  "),
 }
-# Several tasks in one word, for those who fit an R-network to all of them.
+# Names for sets of tasks, for an R-network fitted to all of them.
 TASK_SETS = {"dmlab-30": tuple(f"dmlab/{level}" for level in DMLAB_30)}  # section S4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a method learns a task with, and where that was published."""
+    """Hyper-parameters of a method on a task, and their source."""
 
     ppo: PPOConfig
     bonus: BonusConfig | None
@@ -77,9 +77,9 @@ def _settings(
 LAB_TABLE = "Table S3 and the authors' release"
 OURS = "not in the paper"
 
-# What the tables have no column for stands last in each group: EC's rates with a bonus of about
-# EC's size. ECO has EC's column everywhere: the paper changes nothing else.
-_LAB = PPOConfig()  # its defaults are the release's for DeepMind Lab
+# Methods that a table has no column for are last in each group: EC's learning rate and entropy
+# with a bonus about as large as EC's. ECO uses EC's column, as in the paper.
+_LAB = PPOConfig()  # the defaults are the release's for DeepMind Lab
 _LAB_ICM = ICMConfig(scale=0.55, ratio=0.96, strength=64.0)
 _LAB_EC = _settings(LAB_TABLE, _LAB, 2.5e-4, 2.0535250e-3, EpisodicConfig(alpha=0.0301724))
 _MAZE = {
@@ -105,8 +105,8 @@ _VIZDOOM = {
     "ppo+1": _settings(OURS, _DOOM, 2.5e-4, 0.01, ConstantConfig(scale=1.0)),
 }
 
-# The epochs, the clip range and the constant rate are the release's; beta is 1 where an episode
-# can end early.
+# The epochs, the clip range and the constant learning rate are the release's. beta is 1 because
+# episodes can end early.
 _LEGS = PPOConfig(num_epochs=10, clip_range=0.2, decay="constant")
 _STILL = dataclasses.replace(_LEGS, reward_scale=0.0)
 
@@ -138,12 +138,12 @@ _ANT_ESCAPE = {
     "ppo+icm": _settings(OURS, _LEGS, 4.64e-5, 1.78e-6, _LAB_ICM),
 }
 
-# Any environment: DeepMind Lab's, with beta 1 because its episodes may end early.
+# Any Gymnasium environment: DeepMind Lab's settings, with beta 1: episodes may end early.
 _GYM_EC = _settings(OURS, _LAB, 2.5e-4, 2.0535250e-3, EpisodicConfig(alpha=0.0301724, beta=1.0))
 _GYM = {name: dataclasses.replace(settings, source=OURS) for name, settings in _MAZE.items()}
 _GYM |= {"ppo+ec": _GYM_EC, "ppo+eco": _GYM_EC}
 
-# By family, or by task where a family's tasks have tables of their own.
+# By family, or by task if the paper has a table for each task.
 SETTINGS = {
     "maze": _MAZE,
     "dmlab": _MAZE,
@@ -155,7 +155,7 @@ SETTINGS = {
 
 
 class Budget(NamedTuple):
-    """What an R-network is fitted with before a run."""
+    """Amount of data and training for an R-network that is fitted before a run."""
 
     steps: int  # of random play, section 2.3
     iterations: int  # of 64 pairs, section S2
@@ -172,24 +172,24 @@ BUDGETS = {
 
 
 def known_tasks() -> dict[str, str]:
-    """What each task of the worlds that are here is about, in one line."""
+    """A one-line description of each task of the known families."""
     return {task: line for task, line in TASKS.items() if task.split("/")[0] in FAMILIES}
 
 
 def check_task(task: str) -> None:
-    """Raises, and lists the choices, unless there is such a task."""
+    """Raises unless the task exists; the message lists the choices."""
     name, plus, programme = task.partition("+")
     family, _, member = name.partition("/")
     is_open = family in OPEN and family in FAMILIES and member
     if name not in known_tasks() and not is_open:
         choices = [*known_tasks(), *(f"{family}/..." for family in OPEN if family in FAMILIES)]
         raise ValueError(f"there is no task {task!r}; choose one of {', '.join(choices)}")
-    if plus and family != "vizdoom":  # where the plus is part of a path
+    if plus and family != "vizdoom":  # in ViZDoom, a plus is part of the path
         find_programme(programme)
 
 
 def split_tasks(names: str) -> tuple[str, ...]:
-    """The tasks of a list such as "a,b,c", sets of them spelt out; raises as `check_task`."""
+    """Splits a list such as "a,b,c", expanding task sets; raises as `check_task` does."""
     tasks: tuple[str, ...] = ()
     for name in names.split(","):
         tasks += TASK_SETS.get(name, (name,))

@@ -1,7 +1,7 @@
-"""One run, from its config to a trained agent: the algorithm on one page.
+"""Trains one run, from its config to a trained agent: the algorithm on one page.
 
-Savinov et al. 2019, section 2: play; pay for what memory could not have reached; learn from
-reward and bonus; and (ECO) refit the R-network to what was seen.
+Savinov et al. 2019, section 2: collect a rollout, with a bonus for observations that are not
+reachable from memory; update PPO on reward and bonus; refit the R-network (ECO).
 """
 
 from contextlib import closing
@@ -41,7 +41,7 @@ from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.base import World, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
 
-# What a run may be resumed with another value of: it decides where, not what.
+# Fields that may change on resume: they say where a run executes, not what it learns.
 MAY_DIFFER = ("device", "world.level_cache", "world.timeout")
 
 
@@ -53,14 +53,14 @@ def train(
     accept_changes: bool = False,
     progress: bool = True,
 ) -> None:
-    """Trains an agent and leaves everything in the folder; `resume` goes on where it stopped.
+    """Trains an agent and writes everything to the folder; `resume` continues a stopped run.
 
-    A folder whose config or metrics were edited is resumed with `accept_changes` alone.
+    If its config or metrics were edited, a run is resumed only with `accept_changes`.
 
-    Ctrl-C, or SIGTERM, ends the run after the update that is under way, with a checkpoint.
+    Ctrl-C or SIGTERM ends the run with a checkpoint after the current update.
     """
-    total_steps = run.steps_after(run.num_updates)  # raises where they are not enough for one
-    # Made before there is a folder: what cannot be run leaves none behind.
+    total_steps = run.steps_after(run.num_updates)  # raises if there are too few for one update
+    # Built before the folder, so that an invalid run leaves no folder behind.
     with closing(_make_world(run)) as world:
         parts = Parts.make(run, world, folder)
         with (
@@ -78,7 +78,7 @@ def train(
 
 
 def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
-    """Fits an R-network to random play, for any run of a world with the same views."""
+    """Fits an R-network to random play, for any run of a world with the same view shape."""
     run.check_random_play()
     if any((folder / name).exists() for name in ("r_network.json", "config.json")):
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
@@ -90,26 +90,26 @@ def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
             report = _fit(run, r_network, spec, folder, display)
             r_network.save(folder)
             display.note(
-                f"{report.held_out_accuracy:.1%} of held-out pairs told right; use it with "
-                f"curiosity train --r-network-from {folder}"
+                f"R-network fitted: held-out accuracy {report.held_out_accuracy:.1%}; use it "
+                f"with curiosity train --r-network-from {folder}"
             )
     return report
 
 
 @dataclass(frozen=True)
 class Parts:
-    """All that learns or plays in a run."""
+    """The components of a run that have state."""
 
     agent: Agent
-    curiosity: Bonus  # the method's own bonus
-    bonus: Bonus  # what is paid: the same, normalised where the run wants that
+    curiosity: Bonus  # the bonus of the method
+    bonus: Bonus  # the same, normalised if the run has `normalise_bonus`
     ppo: PPO
     collector: Collector
     diagnosis: Diagnosis
 
     @classmethod
     def make(cls, run: Run, world: World, folder: Path) -> Self:
-        """Everything as it is before the first step."""
+        """Creates the components in their initial state."""
         agent = make_agent(run, world.spec)
         curiosity = make_bonus(run, world, folder)
         bonus = NormalisedBonus(curiosity, world.spec) if run.normalise_bonus else curiosity
@@ -132,7 +132,7 @@ class Parts:
         return cls(agent, curiosity, bonus, ppo, collector, make_diagnosis(run))
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of everything that a run needs to go on as if nothing had happened."""
+        """A copy of the complete state, for an exact resume."""
         return {
             "agent": copied(self.agent.state_dict()),
             "bonus": self.bonus.state_dict(),
@@ -142,23 +142,23 @@ class Parts:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from such a state; the bonus first, which new episodes may be shown to."""
+        """Restores a state; the bonus before the collector, which may show it new episodes."""
         for name in ("agent", "bonus", "ppo", "collector", "diagnosis"):
             getattr(self, name).load_state_dict(state[name])
 
     def metrics(self) -> dict[str, float]:
-        """What came of the episodes and of the bonus since this was last asked."""
+        """Metrics of the episodes and of the bonus since the last call."""
         return self.collector.tally.take() | self.bonus.metrics()
 
     def save(self, folder: Path) -> None:
-        """Writes what others use: the agent, and the R-network where there is one."""
+        """Writes the agent and, if there is one, the R-network."""
         self.agent.save(folder)
         if isinstance(self.curiosity, EpisodicBonus):
             self.r_network.save(folder)
 
     @property
     def r_network(self) -> RNetwork:
-        """Of the methods with episodic curiosity."""
+        """The R-network of ppo+ec and ppo+eco."""
         assert isinstance(self.curiosity, EpisodicBonus)
         assert isinstance(self.curiosity.r_network, RNetwork)
         return self.curiosity.r_network
@@ -167,7 +167,7 @@ class Parts:
 def _learn(
     run: Run, parts: Parts, record: Record, display: Progress | Silence, stop: StopRequest
 ) -> None:
-    """Goes through the updates that are left; writes down how it goes and where it stands."""
+    """Runs the remaining updates; writes metrics and checkpoints."""
     number = _begin(run, parts, record, display)
     while number < run.num_updates:
         metrics = _update(parts, number, record)
@@ -181,7 +181,7 @@ def _learn(
             for trouble in parts.diagnosis.look(metrics):
                 display.note(f"warning: {trouble}")
         if number % run.record.checkpoint_every == 0 or is_last or stop.is_set:
-            # In this order: a run that is killed in between does both again.
+            # In this order: if the run is killed in between, a resumed run does both again.
             parts.save(record.folder)
             record.checkpoint(number, parts.state_dict() | {"number": number})
         if stop.is_set and not is_last:
@@ -189,31 +189,29 @@ def _learn(
 
 
 def _begin(run: Run, parts: Parts, record: Record, display: Progress | Silence) -> int:
-    """Brings everything to where the run stands; returns the number of updates behind it."""
+    """Restores or initialises the run; returns the number of updates already done."""
     if compiles(parts.agent.device):
         display.note(
-            "what is used for the first time is compiled, which takes a minute or so where "
-            "torch has not kept it from an earlier run"
+            "compiling at first use, which takes about a minute unless torch has cached it "
+            "in an earlier run"
         )
     state = record.resume()
     if state is not None:
         _load(parts, state, record)
-        display.note(f"going on from {record.last_checkpoint}")
+        display.note(f"resuming from {record.last_checkpoint}")
         number: int = state["number"]
         return number
     if isinstance(parts.curiosity, OnlineEpisodicBonus):
         replay = parts.curiosity.fitting.replay
         assert replay is not None
         display.note(
-            f"the R-network's data will take {replay.memory_bytes / 1e6:,.0f} MB of memory and "
+            f"the R-network's replay takes {replay.memory_bytes / 1e6:,.0f} MB of memory and "
             f"{replay.disk_bytes / 1e6:,.0f} MB of disk"
         )
     if run.random_play_steps:
         spec = parts.collector.world.spec
         report = _fit(run, parts.r_network, spec, record.folder, display)
-        display.note(
-            f"R-network fitted: {report.held_out_accuracy:.1%} of held-out pairs told right"
-        )
+        display.note(f"R-network fitted: held-out accuracy {report.held_out_accuracy:.1%}")
         record.write(
             run.random_play_steps,
             {
@@ -228,7 +226,7 @@ def _begin(run: Run, parts: Parts, record: Record, display: Progress | Silence) 
 
 
 def _load(parts: Parts, state: dict[str, Any], record: Record) -> None:
-    """Takes the state of a checkpoint, which another release may have written."""
+    """Restores the state of a checkpoint, which may be of another release."""
     try:
         parts.load_state_dict(state)
     except (LoadError, torch.OutOfMemoryError):
@@ -245,15 +243,15 @@ def _load(parts: Parts, state: dict[str, Any], record: Record) -> None:
 def _fit(
     run: Run, r_network: RNetwork, spec: WorldSpec, folder: Path, display: Progress | Silence
 ) -> FitReport:
-    """Fits an R-network to random play, of which it says beforehand how much it takes."""
+    """Fits an R-network to random play, after a note on how much memory that takes."""
     display.note(
-        f"random play will take {random_play_bytes(run, spec) / 1e6:,.0f} MB of memory, or of "
-        f"disk where frames would take more than half of the memory that is free"
+        f"random play takes {random_play_bytes(run, spec) / 1e6:,.0f} MB of memory, or of disk "
+        f"if frames would take more than half of the free memory"
     )
     assert run.r_network is not None
     play = run.r_network.random_play
     assert play is not None
-    display.note(  # plain lines say nothing more until it is done
+    display.note(  # without a progress bar, the last line until the fit is done
         f"playing {play.steps:,} steps at random, then fitting the R-network to them: "
         f"{play.fit.num_iterations(play.steps):,} batches of {play.fit.batch_size:,} pairs"
     )
@@ -262,10 +260,10 @@ def _fit(
 
 
 def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:
-    """Plays a rollout and learns from it."""
+    """Collects a rollout and learns from it."""
     try:
         rollout = parts.collector.collect()
-        # PPO first: ECO refits its R-network in `learn`, and clears the memories.
+        # PPO first: in `learn`, ECO refits its R-network and clears the memories.
         return parts.ppo.update(rollout, number) | parts.bonus.learn(rollout)
     except FloatingPointError as error:
         raise FloatingPointError(
@@ -286,7 +284,7 @@ def _make_world(run: Run) -> World:
 
 
 def make_agent(run: Run, spec: WorldSpec) -> Agent:
-    """The run's agent before it has learnt anything."""
+    """Creates the run's untrained agent."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(run.seed)
         agent = Agent(

@@ -1,1 +1,1 @@
-"""What people look at: reports and films."""
+"""Reports and films."""

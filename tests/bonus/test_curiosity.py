@@ -209,7 +209,9 @@ def test_thousands_of_environments_need_no_configuration():
 def test_a_network_that_was_moved_afterwards():
     curiosity = curious()
     curiosity.r_network.to("meta")
-    with pytest.raises(RuntimeError, match="moved to meta after this was made on cpu"):
+    with pytest.raises(
+        RuntimeError, match="moved to meta after EpisodicCuriosity was created on cpu"
+    ):
         curiosity.bonus(GOOD_VIEW, GOOD_FIRST)
 
 

@@ -159,7 +159,7 @@ def test_the_seed_decides_the_weights_and_no_other_generator_does():
 
 def test_bad_input():
     icm = ICMBonus(spec(observation_shape=(2,), num_actions=3), ICMConfig())
-    with pytest.raises(ValueError, match=r"needs the actions .* got None in mid-episode"):
+    with pytest.raises(ValueError, match="action must be given in mid-episode, got None"):
         icm.bonus(step([True, False, True], observation=BEFORE))
     with pytest.raises(ValueError, match=r"action must have shape \(3,\), got \(3, 1\)"):
         icm.bonus(step([False] * 3, observation=BEFORE), ACTION[:, None])
@@ -167,14 +167,16 @@ def test_bad_input():
         icm.bonus(step([False] * 3, observation=BEFORE.to(torch.uint8)), ACTION)
     with pytest.raises(ValueError, match="observation must be finite, got NaN"):
         icm.bonus(step([False] * 3, observation=BEFORE / 0), ACTION)
-    with pytest.raises(ValueError, match="got a minibatch without next_observation"):
+    with pytest.raises(
+        ValueError, match="ICM needs next_observation, got a minibatch without it"
+    ):
         icm.model.loss(Minibatch(BEFORE, None, ACTION, CONNECTED))
 
 
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"ratio": 1.5}, r"ratio must be from 0 to 1, got 1\.5"),
+        ({"ratio": 1.5}, r"ratio must be in \[0, 1\], got 1\.5"),
         ({"ratio": float("nan")}, "ratio must be a finite number, got nan"),
         ({"scale": 0}, "scale must be a finite number above 0, got 0"),
         ({"strength": None}, "strength must be a finite number above 0, got None"),

@@ -123,21 +123,21 @@ def test_control_c_is_answered_once(monkeypatch, capsys):
         cli.main(["table", "table1"])
     assert stopped.value.code == 130
     said = capsys.readouterr().err
-    assert said == "stopped; the same command goes on from here\n"
+    assert said == "stopped; run the same command again to continue\n"
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("", ("say which table", "table1", "television-sparse", "claims")),
+        ("", ("name a table", "table1", "television-sparse", "claims")),
         ("tabel1", ("the table must be one of", "table1", "'tabel1'")),
         ("table1 --world mars", ("the world of table1", "maze, dmlab", "'mars'")),
         ("ant --world maze", ("the world of ant must be one of ant",)),
         ("claims --world ant", ("the world of claims", "vizdoom, maze, dmlab")),
         ("claims --cell maze/sparse:ppo:0", ("--cell is for a table",)),
         ("table1 --preset huge", ("preset must be one of paper, gpu, cpu",)),
-        ("table1 --cell maze/sparse:ppo", ("a cell is TASK:METHOD:SEED",)),
-        ("table1 --cell maze/sparse:ppo:x", ("a cell is TASK:METHOD:SEED",)),
+        ("table1 --cell maze/sparse:ppo", ("--cell must be TASK:METHOD:SEED",)),
+        ("table1 --cell maze/sparse:ppo:x", ("--cell must be TASK:METHOD:SEED",)),
         ("table1 --cell maze/sprase:ppo:0", ("the task of table1", "maze/sparse", "sprase")),
         ("table1 --cell maze/sparse:ppo+1:0", ("the method of table1", "ppo+icm", "'ppo+1'")),
         ("threshold --cell maze/no-reward:ppo+ec@k-6:0", ("ppo+ec@k-2", "'ppo+ec@k-6'")),
@@ -145,11 +145,11 @@ def test_control_c_is_answered_once(monkeypatch, capsys):
         ("table1 --steps 10 --seeds 1", ("10 steps are too few",)),
         ("table1 --seeds 100000000 --dry-run", ("--seeds must be at most 1,000",)),
         ("table1 --episodes 99", ("--episodes must be an integer of at least 100",)),
-        ("table1 --cell maze/sparse:ppo:0 --seeds 2", ("--seeds is for a whole table",)),
-        ("table1 --cell maze/sparse:ppo:0 --world maze", ("--world is for a whole table",)),
+        ("table1 --cell maze/sparse:ppo:0 --seeds 2", ("--seeds is for a complete table",)),
+        ("table1 --cell maze/sparse:ppo:0 --world maze", ("--world is for a complete table",)),
         ("table1 --ray-gpus 1", ("--ray-gpus is for a cluster",)),
         ("table1 --ray-cpus 0", ("--ray-cpus is for a cluster",)),
-        ("table1 --ray auto --device cuda", ("asks the cluster for no GPU",)),
+        ("table1 --ray auto --device cuda", ("needs num_gpus above 0 per cell",)),
         ("table1 --ray auto --ray-cpus 0", ("num_cpus must be a finite number above 0",)),
         ("table1 --sedes 3", ("--sedes",)),
         ("table1 --device tpu", ("tpu", "cuda")),
@@ -259,7 +259,7 @@ def test_a_file_is_no_folder(option, tmp_path, capsys):
         cli.main(["table", "table1", "--dry-run", option, str(file)])
     assert stopped.value.code == 2
     said = capsys.readouterr().err
-    assert said == f"curiosity: {option} must be a folder, and {file} is a file\n"
+    assert said == f"curiosity: {option} must be a folder, got the file {file}\n"
     assert file.read_text() == "mine"
 
 

@@ -99,7 +99,7 @@ def test_an_r_network_for_other_views_is_refused(tmp_path):
     RNetwork((3, 40, 40)).save(tmp_path)
     run = tiny_run("ppo+ec")
     run = replace(run, r_network=replace(run.r_network, source=tmp_path))
-    with pytest.raises(ValueError, match=r"is for views \(3, 40, 40\), maze/sparse has"):
+    with pytest.raises(ValueError, match=r"views of shape \(3, 40, 40\), but maze/sparse has"):
         make_r_network(run, world_of(run))
 
 
@@ -107,7 +107,7 @@ def test_an_r_network_that_was_never_fitted_is_refused(tmp_path):
     RNetwork((3, 36, 36)).save(tmp_path)
     run = tiny_run("ppo+ec")
     run = replace(run, r_network=replace(run.r_network, source=tmp_path))
-    with pytest.raises(ValueError, match="has not been fitted yet"):
+    with pytest.raises(ValueError, match="is not fitted"):
         make_r_network(run, world_of(run))
 
 

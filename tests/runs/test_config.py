@@ -114,9 +114,9 @@ def test_a_bonus_of_another_method_is_refused():
 
 def test_an_r_network_is_fitted_before_or_online():
     before, online = a_run("ppo+ec").r_network, a_run("ppo+eco").r_network
-    with pytest.raises(ValueError, match=r"ppo\+eco wants r_network\.online"):
+    with pytest.raises(ValueError, match=r"ppo\+eco needs r_network\.online"):
         a_run("ppo+eco", r_network=before)
-    with pytest.raises(ValueError, match=r"ppo\+ec wants r_network\.random_play"):
+    with pytest.raises(ValueError, match=r"ppo\+ec needs r_network\.random_play"):
         a_run("ppo+ec", r_network=online)
     with pytest.raises(ValueError, match="set one of r_network"):
         replace(before, random_play=None)

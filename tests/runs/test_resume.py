@@ -63,7 +63,7 @@ def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=600)[1]
     assert process.returncode == 130, said
-    assert f"stopped; go on with: curiosity train --resume --out {stopped}" in said
+    assert f"stopped; resume with: curiosity train --resume --out {stopped}" in said
     assert "Traceback" not in said
     num_lines = len(read_metrics(stopped))
     assert 5 <= num_lines < 40
@@ -72,7 +72,7 @@ def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(tmp_path):
     process = curiosity(f"train --resume --out {stopped}")
     said = process.communicate(timeout=600)[1]
     assert process.returncode == 0, said
-    assert f"going on from {stopped}/checkpoints/{num_lines:012d}" in said
+    assert f"resuming from {stopped}/checkpoints/{num_lines:012d}" in said
     assert len(read_metrics(stopped)) == 40
 
     assert play_on(Run.from_dict(read_config(stopped)), whole)

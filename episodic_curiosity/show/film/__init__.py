@@ -1,1 +1,1 @@
-"""Films of an agent at play: what it sees, where it goes and what its curiosity pays."""
+"""Films of an agent: its view, its path and its bonus."""

@@ -1,4 +1,4 @@
-"""What there is to see of each world: through the agent's eyes, and from outside.
+"""Cameras on each family of worlds: the agent's view, and views from outside.
 
 Shapes: h x w pixels.
 """
@@ -16,13 +16,13 @@ from episodic_curiosity.show.film.episode import Camera, Episode
 from episodic_curiosity.worlds.base import Picture, RedrawableWorld, Split, Step, World
 from episodic_curiosity.worlds.registry import make_world
 
-SMALLEST_CELL = 4  # pixels of a maze's cell from above, at least
-MARKED_CELL = 20  # pixels; in smaller cells, marks are drawn as large as in these
+SMALLEST_CELL = 4  # minimum side of a maze cell from above, in pixels
+MARKED_CELL = 20  # pixels; marks do not shrink below their size in such a cell
 
 
 @dataclass(frozen=True)
 class WorldArguments:
-    """One environment of a task, with the options of a run."""
+    """Arguments for one environment of a task, with the options of a run."""
 
     task: str
     split: Split
@@ -47,19 +47,19 @@ class WorldArguments:
 
 @dataclass(frozen=True)
 class Scenery:
-    """A world to be played and the cameras on it, by their captions."""
+    """A world and its cameras, by caption."""
 
     world: World
     cameras: dict[str, Camera]
-    has_map: bool  # a camera shows the way that was walked
-    opened: ExitStack  # the world, and those that draw for the cameras
+    has_map: bool  # a camera shows the agent's path
+    opened: ExitStack  # closes the world and the worlds that draw for the cameras
 
     def close(self) -> None:
         self.opened.close()
 
 
 def open_scenery(setting: WorldArguments, height: int) -> Scenery:
-    """Makes the world; the pictures are as high as that, or whatever the world can give."""
+    """Creates the world and its cameras, with pictures of that height if the world can."""
     opened = ExitStack()
     try:
         return SCENERIES[setting.family](setting, height, opened)
@@ -90,7 +90,7 @@ def _ant(setting: WorldArguments, height: int, opened: ExitStack) -> Scenery:
         world.reset()
         world.picture(size=_wide(height))
     except RuntimeError as error:
-        print(f"the ant is not shown from behind: {error}", file=sys.stderr)
+        print(f"no view of the ant from behind: {error}", file=sys.stderr)
     else:
         cameras["from behind"] = lambda _, __: world.picture(size=_wide(height))
     return Scenery(world, cameras, has_map=False, opened=opened)
@@ -106,7 +106,7 @@ def _doom(setting: WorldArguments, height: int, opened: ExitStack) -> Scenery:  
 
 
 def _lab(setting: WorldArguments, height: int, opened: ExitStack) -> Scenery:
-    """Which levels are mazes, only Lab itself knows, once it plays them."""
+    """Adds a map if the level is a maze, which is known only after a reset."""
     from episodic_curiosity.worlds.dmlab.world import DMLabWorld
 
     world = _make(setting, opened)
@@ -122,7 +122,7 @@ def _lab(setting: WorldArguments, height: int, opened: ExitStack) -> Scenery:
         try:
             cameras["from above"] = _from_above(lab, height)
         except ValueError as error:
-            print(f"its way is shown without walls: {error}", file=sys.stderr)
+            print(f"the path is shown without walls: {error}", file=sys.stderr)
     return Scenery(world, cameras, has_map="from above" in cameras, opened=opened)
 
 
@@ -142,7 +142,7 @@ def _gymnasium(setting: WorldArguments, height: int, opened: ExitStack) -> Scene
         cameras["its view"] = lambda _, step: _shown(step.view[0])
     else:
         raise ValueError(
-            f"{spec.task} cannot be watched: it neither renders 'rgb_array' nor observes frames"
+            f"{spec.task} cannot be filmed: it needs render mode 'rgb_array' or uint8 frames"
         )
     return Scenery(world, cameras, has_map=False, opened=opened)
 
@@ -158,7 +158,7 @@ SCENERIES: dict[str, Callable[[WorldArguments, int, ExitStack], Scenery]] = {
 
 class _WithMap(Protocol):
     def overhead(self, *, pixels_per_cell: int, **marks: Any) -> Picture:
-        """As draw_overhead."""
+        """See draw_overhead."""
 
 
 def _make(setting: WorldArguments, opened: ExitStack, **changes: Any) -> World:
@@ -174,7 +174,7 @@ def _behind_television(world: World) -> World:
 
 
 def _from_above(maze: _WithMap, height: int) -> Camera:
-    """The map of a maze whose first episode has begun."""
+    """A map of a maze that has been reset."""
     num_cells = len(maze.overhead(pixels_per_cell=SMALLEST_CELL)) // SMALLEST_CELL
     pixels = max(SMALLEST_CELL, height // num_cells)
 
@@ -190,19 +190,19 @@ def _from_above(maze: _WithMap, height: int) -> Camera:
 
 
 def _redrawn(setting: WorldArguments, world: World, height: int, opened: ExitStack) -> Camera:
-    """The view, drawn anew in a size for people: an agent's own may be as small as 42 x 42."""
+    """The view, redrawn in a larger size: the agent's may be as small as 42 x 42."""
     drawer = cast(RedrawableWorld, _make(setting, opened, view_size=_wide(height)))
     played = cast(RedrawableWorld, world)
     return lambda _, __: _height_width_channels(drawer.redraw(played.snapshot())[0])
 
 
 def _wide(height: int) -> tuple[int, int]:
-    """A size of 4 : 3, as (height, width)."""
+    """A 4:3 size as (height, width)."""
     return height, round(height * 4 / 3)
 
 
 def _shown(frame: Tensor) -> Picture:
-    """A frame of any number of channels: in colour where they are three, else the last one."""
+    """A frame as RGB: its three channels, or else its last channel in grey."""
     return _height_width_channels(frame if len(frame) == 3 else frame[-1:].expand(3, -1, -1))
 
 

@@ -1,4 +1,4 @@
-"""What a film is to show, and how; apart from the rest, which needs Pillow."""
+"""The config of a film, in a separate module because the rest needs Pillow."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,28 +7,28 @@ from episodic_curiosity.support.checks import check_at_least, check_choice
 from episodic_curiosity.support.randomness import seed_words
 from episodic_curiosity.worlds.base import SPLITS, Split
 
-FASTEST = 50  # frames a second: browsers slow a GIF down that wants more
-LEAST_HEIGHT = 96  # pixels: less would be narrower than its captions
+FASTEST = 50  # frames/s: browsers slow down faster GIFs
+LEAST_HEIGHT = 96  # pixels: smaller pictures are narrower than their captions
 MOST_HEIGHT = 2160
-MOST_FRAMES = 5000  # of an episode, whose pictures are all held in memory
-LEAST_COLOURS, MOST_COLOURS = 16, 256  # of a GIF; twelve are those of text and lines
+MOST_FRAMES = 5000  # per episode: all of its pictures are held in memory
+LEAST_COLOURS, MOST_COLOURS = 16, 256  # of a GIF; text and lines use twelve
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilmConfig:
-    """The episodes that are played, and the film that is made of them."""
+    """The episodes to play and the format of the film."""
 
-    episodes: int = 1  # one after the other
-    steps: int | None = None  # of each episode that are shown; None: all
-    split: Split = "test"  # the levels; those of "test" were never trained on
-    seed: int = 0  # the same as `curiosity evaluate` plays with
-    deterministic: bool = False  # the likeliest action instead of a drawn one
-    # Of an episode, at most: of a longer one every second, fourth, eighth ... step is shown.
+    episodes: int = 1  # number of episodes
+    steps: int | None = None  # maximum steps per episode; None: all
+    split: Split = "test"  # the set of levels; "test" was never trained on
+    seed: int = 0  # the default is the seed of `curiosity evaluate`
+    deterministic: bool = False  # take the most likely action instead of sampling
+    # Maximum per episode: of a longer one every second, fourth, eighth ... step is shown.
     frames: int = 240
-    fps: int = 15  # frames a second
-    height: int = 180  # pixels, of each of the pictures side by side
+    fps: int = 15  # frames/s
+    height: int = 180  # of each picture, in pixels
     colours: int = 64  # of a GIF: fewer make a smaller file
-    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU where there is one
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU if available
 
     def __post_init__(self) -> None:
         check_at_least("episodes", self.episodes, 1)

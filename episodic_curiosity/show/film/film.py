@@ -1,4 +1,4 @@
-"""Frames into a file: GIF by Pillow, MP4 by ffmpeg.
+"""Writes films: GIF with Pillow, MP4 with ffmpeg.
 
 Shapes: h x w pixels.
 """
@@ -19,22 +19,22 @@ from episodic_curiosity.show.film.frames import COLOURS, Storyboard
 from episodic_curiosity.support.saving import check_writable, write_atomically
 
 FORMATS = (".gif", ".mp4")
-PALETTE_FRAMES = 12  # from which the colours of a GIF are chosen
+PALETTE_FRAMES = 12  # sampled to choose the colours of a GIF
 
 
 def check_film(path: Path) -> None:
-    """Raises, before anything is played, where such a film cannot be written; makes nothing."""
+    """Raises if the film cannot be written; creates no file."""
     if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"a film is named {' or '.join(FORMATS)}, got {path.name!r}")
+        raise ValueError(f"a film must end in {' or '.join(FORMATS)}, got {path.name!r}")
     check_writable(path)
     if path.suffix.lower() == ".mp4":
         find_ffmpeg()
 
 
 def write_film(path: Path, story: Storyboard, colours: int) -> float:
-    """Writes all frames, whole or not at all; returns how many seconds they take.
+    """Writes all frames atomically and returns the duration in seconds.
 
-    Only a GIF has a palette, of so many colours.
+    `colours` is the size of a GIF's palette.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix.lower() == ".gif":
@@ -46,7 +46,7 @@ def write_film(path: Path, story: Storyboard, colours: int) -> float:
 
 
 def find_ffmpeg() -> str:
-    """The program of imageio-ffmpeg, or else that of the machine."""
+    """Finds ffmpeg: that of imageio-ffmpeg, or else that of the system."""
     try:
         program: str = importlib.import_module("imageio_ffmpeg").get_ffmpeg_exe()
         return program
@@ -54,21 +54,21 @@ def find_ffmpeg() -> str:
         found = shutil.which("ffmpeg")
     if found is None:
         raise ImportError(
-            "films in MP4 need ffmpeg: pip install 'episodic-curiosity[film]', or name a .gif"
+            "MP4 needs ffmpeg: pip install 'episodic-curiosity[film]', or write a .gif"
         )
     return found
 
 
 def _gif(story: Storyboard, colours: int) -> tuple[bytes, float]:
-    """The file, and how many seconds it takes: not quite those of its frames a second."""
+    """The file's content and duration in seconds; a GIF cannot keep every frame rate."""
     palette = _palette(story, colours)
-    moment = max(20, round(100 / story.fps) * 10)  # milliseconds; a GIF counts tens of them
+    moment = max(20, round(100 / story.fps) * 10)  # ms; a GIF's unit is 10 ms
     durations = [moment * num_moments for num_moments in story.moments]
 
     def images() -> Iterator[Image.Image]:
         for frame in story:
             image = Image.fromarray(frame.picture)
-            # Dithering would make what stands still flicker, and the file larger.
+            # Dithering would make still parts flicker, and the file larger.
             yield image.quantize(palette=palette, dither=Image.Dither.NONE)
 
     first, *rest = images()
@@ -80,7 +80,7 @@ def _gif(story: Storyboard, colours: int) -> tuple[bytes, float]:
 
 
 def _palette(story: Storyboard, colours: int) -> Image.Image:
-    """One palette for the whole film: those of its drawings, and the commonest of frames."""
+    """One palette for all frames: the fixed drawing colours and the most common others."""
     numbers = np.linspace(0, len(story) - 1, min(PALETTE_FRAMES, len(story))).astype(int)
     together = np.concatenate([story[int(number)].picture for number in numbers])
     fixed = [part for colour in COLOURS for part in colour]
@@ -97,7 +97,7 @@ def _write_mp4(path: Path, story: Storyboard) -> None:
         command = [
             *(find_ffmpeg(), "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"),
             *("-s", f"{width}x{height}", "-r", str(story.fps), "-i", "-"),
-            # What every browser plays, and from the start while it is still being loaded.
+            # A format that every browser plays, and can start before it is fully loaded.
             *("-c:v", "libx264", "-crf", "23", "-pix_fmt", "yuv420p"),
             *("-movflags", "+faststart", "-f", "mp4", str(unfinished)),
         ]
@@ -111,8 +111,8 @@ def _write_mp4(path: Path, story: Storyboard) -> None:
                     encoder.stdin.write(frame.picture.tobytes() * frame.num_moments)
                 encoder.stdin.close()
             except BrokenPipeError:
-                pass  # the log says why
+                pass  # the log has the reason
         if encoder.returncode:
             reason = log.read_text(errors="replace").strip().partition("\n")[0]
-            raise OSError(f"ffmpeg could not write {path} ({reason})")
+            raise OSError(f"ffmpeg could not write {path}: {reason}")
         os.replace(unfinished, path)

@@ -1,4 +1,4 @@
-"""One picture of a film: what the cameras show side by side, numbers, and the bonus over time.
+"""Frames of a film: camera pictures side by side, numbers, and the bonus over time.
 
 Shapes: h x w pixels.
 """
@@ -17,19 +17,19 @@ from episodic_curiosity.worlds.base import Picture
 
 PAPER, INK, PALE = (255, 255, 255), (26, 26, 26), (118, 118, 118)
 CURVE, ZERO = (42, 120, 214), (200, 200, 200)
-COLOURS = (PAPER, INK, PALE, CURVE, ZERO, *way.COLOURS)  # which every palette should have
+COLOURS = (PAPER, INK, PALE, CURVE, ZERO, *way.COLOURS)  # in every palette
 MARGIN, GAP = 8, 8
-LINE = 16  # pixels, of text
-SMALL, LARGE = 12, 13  # sizes of type
-SPACE = 0.3  # of the size of type: in small sizes that of the font can be nothing at all
+LINE = 16  # height of a line of text, in pixels
+SMALL, LARGE = 12, 13  # font sizes
+SPACE = 0.3  # width of a space over the font size: the font's can be zero at small sizes
 ROW = 2 * LINE + 2  # a name and a number
-COLUMN = 84  # pixels, which every number and its name fit into
+COLUMN = 84  # pixels, wide enough for every number and its name
 CURVE_HEIGHT = 44
-LAST_SECONDS = 1.5  # the end of an episode is shown for longer
+LAST_SECONDS = 1.5  # duration of the last frame of an episode
 
 
 class Frame(NamedTuple):
-    """A picture, and for how many of the film's moments it is shown."""
+    """A picture and its duration in units of 1 / fps."""
 
     picture: Picture
     num_moments: int
@@ -37,14 +37,14 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True)
 class Storyboard:
-    """The frames of a film, drawn one at a time: many of them at once would take much room."""
+    """The frames of a film, drawn on access to save memory."""
 
     title: Sequence[str]  # task and method
     episodes: Sequence[Episode]
     captions: Sequence[str]  # of the cameras
     fps: int
     height: int  # of the cameras' pictures
-    map_cell: float | None  # a map of the way is wanted, with Grid-Oracle cells of that side
+    map_cell: float | None  # side of the Grid-Oracle cells on a map of the path; None: no map
     has_bonus: bool
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class Storyboard:
 
     @property
     def moments(self) -> list[int]:
-        """For how many moments each frame is shown; there are `fps` of them in a second."""
+        """The duration of each frame in units of 1 / fps."""
         return [self._num_moments(number) for number in range(len(self))]
 
     def __getitem__(self, number: int) -> Frame:
@@ -64,12 +64,12 @@ class Storyboard:
         return Frame(self._draw(order, own), self._num_moments(number))
 
     def _find(self, number: int) -> tuple[int, int]:
-        """The episode that a frame is of, and its number among those of that episode."""
+        """The episode of a frame, and the frame's index in it."""
         for order, episode in enumerate(self.episodes):
             if number < len(episode.shots):
                 return order, number
             number -= len(episode.shots)
-        raise IndexError("the film is over")
+        raise IndexError("frame index out of range")
 
     def _num_moments(self, number: int) -> int:
         order, own = self._find(number)
@@ -82,7 +82,7 @@ class Storyboard:
         panels = dict(zip(self.captions, shot.pictures, strict=True))
         if self.map_cell is not None:
             plan = Way(episode, self.map_cell, self.height).draw(shot.step)
-            panels[f"its way, squares of {self.map_cell:g}"] = plan
+            panels[f"path, cells of {self.map_cell:g}"] = plan
         title = list(self.title)
         if len(self.episodes) > 1:
             title.append(f"episode {order + 1} of {len(self.episodes)}")
@@ -94,7 +94,7 @@ class Storyboard:
         return np.asarray(_below(parts))
 
     def _fit(self, picture: Picture) -> Image.Image:
-        """In the film's height, unless it lacks but a few pixels: a map keeps its lines."""
+        """Scales to the film's height, except if at most 10% smaller: maps stay sharp."""
         image = Image.fromarray(picture)
         if 0.9 * self.height <= image.height <= self.height:
             return image
@@ -105,16 +105,16 @@ class Storyboard:
         labels = {"step": f"{step} of {episode.num_steps}"}
         labels["reward"] = f"{episode.reward[step]:.3g}"
         if self.has_bonus:
-            labels["bonus in all"] = f"{sum(episode.bonus[: step + 1]):.3g}"
+            labels["total bonus"] = f"{sum(episode.bonus[: step + 1]):.3g}"
         if episode.coverage:
-            labels["cells visited"] = str(episode.coverage[step])
+            labels["cells covered"] = str(episode.coverage[step])
         if any(episode.remembered):
-            labels["remembered"] = str(sum(episode.remembered[: step + 1]))
+            labels["memories"] = str(sum(episode.remembered[: step + 1]))
         return labels
 
 
 def _beside(panels: Mapping[str, Image.Image]) -> Image.Image:
-    """Panels side by side under their captions."""
+    """Panels in a row, under their captions."""
     width = sum(panel.width for panel in panels.values()) + GAP * (len(panels) - 1)
     height = max(panel.height for panel in panels.values())
     sheet = Image.new("RGB", (width, LINE + height), PAPER)
@@ -127,7 +127,7 @@ def _beside(panels: Mapping[str, Image.Image]) -> Image.Image:
 
 
 def _below(parts: Sequence[Image.Image]) -> Image.Image:
-    """Parts among each other; both sides are even, which films in MP4 have to be."""
+    """Parts in a column; width and height are even, as MP4 requires."""
     width = max(part.width for part in parts) + 2 * MARGIN
     height = sum(part.height for part in parts) + GAP * (len(parts) - 1) + 2 * MARGIN
     sheet = Image.new("RGB", (width + width % 2, height + height % 2), PAPER)
@@ -139,7 +139,7 @@ def _below(parts: Sequence[Image.Image]) -> Image.Image:
 
 
 def _title(parts: Sequence[str], width: int) -> Image.Image:
-    """Its parts on one line, or on as many as are needed."""
+    """The parts of the title, on as many lines as needed."""
     lines = [""]
     for part in parts:
         longer = f"{lines[-1]}, {part}" if lines[-1] else part
@@ -154,7 +154,7 @@ def _title(parts: Sequence[str], width: int) -> Image.Image:
 
 
 def _numbers(labels: Mapping[str, str], width: int) -> Image.Image:
-    """Names and values, in columns of one width."""
+    """Names and values in columns of equal width."""
     num_columns = min(len(labels), max(1, width // COLUMN))
     num_rows = -(-len(labels) // num_columns)
     strip = Image.new("RGB", (width, ROW * num_rows), PAPER)
@@ -167,12 +167,12 @@ def _numbers(labels: Mapping[str, str], width: int) -> Image.Image:
 
 
 def _curve(episode: Episode, step: int, width: int) -> Image.Image:
-    """The bonus of each step up to now; the axes are those of the whole episode."""
+    """The bonus up to this step, on axes for the complete episode."""
     low, high = min(0.0, *episode.bonus), max(0.0, *episode.bonus)
     strip = Image.new("RGB", (width, LINE + CURVE_HEIGHT), PAPER)
     _write(strip, (0, 0), f"bonus of a step, {low:.2g} to {high:.2g}", SMALL, PALE)
     pen = ImageDraw.Draw(strip)
-    past = np.array(episode.bonus[1 : step + 1])  # the first observation is not paid for
+    past = np.array(episode.bonus[1 : step + 1])  # the first observation has no bonus
     x = np.arange(len(past)) * (width - 1) / max(1, len(episode.bonus) - 2)
 
     def level(bonus: np.ndarray | float) -> np.ndarray:
@@ -187,7 +187,7 @@ def _curve(episode: Episode, step: int, width: int) -> Image.Image:
 def _write(
     sheet: Image.Image, place: tuple[int, int], text: str, size: int, ink: Colour
 ) -> None:
-    """Word by word, with spaces that can be seen."""
+    """Writes text word by word, with visible spaces."""
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(size)
     left, top = place
     for word in text.split(" "):
@@ -196,7 +196,7 @@ def _write(
 
 
 def _length(text: str, size: int) -> int:
-    """Pixels that a text takes as `_write` draws it."""
+    """The width in pixels of a text drawn by `_write`."""
     words, font = text.split(" "), ImageFont.load_default(size)
     spaces = (len(words) - 1) * round(SPACE * size)
     return sum(round(font.getlength(word)) for word in words) + spaces

@@ -1,4 +1,4 @@
-"""The way through a world that has no map of its own, from above, north at the top.
+"""A map of the agent's path, for worlds without a map; north is up.
 
 Shapes: h x h pixels.
 """
@@ -17,21 +17,21 @@ Colour = tuple[int, int, int]
 FLOOR, GRID, VISITED = (244, 244, 240), (222, 222, 216), (206, 221, 240)
 WAY, START, MEMORY, AGENT = (40, 90, 180), (120, 120, 120), (225, 120, 0), (200, 30, 30)
 COLOURS = (FLOOR, GRID, VISITED, WAY, START, MEMORY, AGENT)
-FINER = 3  # times drawn larger, and then reduced: smooth lines
-LEAST_CELLS = 6  # on a side: an agent that stays where it is should be seen to do so
-MOST_CELLS = 60  # on a side with lines between them; more would be grey all over
+FINER = 3  # supersampling factor, for smooth lines
+LEAST_CELLS = 6  # minimum cells per side, so that standing still looks like it
+MOST_CELLS = 60  # maximum cells per side with grid lines; more would be grey all over
 
 
 @dataclass(frozen=True)
 class Way:
-    """One episode's map; all of its way fits in, so that nothing moves but the agent."""
+    """The map of one episode; its bounds fit the complete path and do not move."""
 
     episode: Episode
-    cell: float  # side of a Grid-Oracle cell, in the units of places
-    height: int  # pixels, of a square
+    cell: float  # side of a Grid-Oracle cell, in units of the world
+    height: int  # side of the map, in pixels
 
     def draw(self, step: int) -> Picture:
-        """(h, h, 3): the way of the first steps, the cells it entered, what was remembered."""
+        """The path up to a step, the cells covered and the memories, as (h, h, 3)."""
         size = self.height * FINER
         canvas = Image.new("RGB", (size, size), FLOOR)
         pen = ImageDraw.Draw(canvas)
@@ -52,14 +52,14 @@ class Way:
 
     @property
     def _frame(self) -> tuple[Points, float]:
-        """The south-west corner, (2,), and the side of what is shown, in units."""
+        """The south-west corner (2,) and the side of the map, in units of the world."""
         way = self.episode.way(self.episode.num_steps)
         low, high = way.min(axis=0), way.max(axis=0)
         side = max(float((high - low).max()) + 2 * self.cell, LEAST_CELLS * self.cell)
         return (low + high - side) / 2, side
 
     def _pixels(self, places: Points) -> Points:
-        """Where places, (places, 2), are on the canvas."""
+        """Canvas coordinates of places (places, 2)."""
         corner, side = self._frame
         share = (places - corner) / side
         share[:, 1] = 1 - share[:, 1]
@@ -72,7 +72,7 @@ class Way:
         for axis in range(2):
             first = math.ceil(float(corner[axis]) / self.cell)
             for number in range(first, first + math.ceil(side / self.cell)):
-                if number == 0:  # cells are cut off toward zero: there is no border at 0
+                if number == 0:  # coordinates are truncated toward zero: no border at 0
                     continue
                 place = np.full((1, 2), number * self.cell, np.float32)
                 at = float(self._pixels(place)[0, axis])
@@ -81,7 +81,7 @@ class Way:
 
 
 def _borders(number: int, cell: float) -> tuple[float, float]:
-    """From where to where a Grid-Oracle cell reaches; that at 0 is twice as wide."""
+    """The bounds of a Grid-Oracle cell; cell 0 is twice as wide."""
     return (number if number > 0 else number - 1) * cell, (
         number + 1 if number >= 0 else number
     ) * cell

@@ -1,11 +1,11 @@
-"""From a run's folder, or from nothing but a task, to a film."""
+"""Films a run's agent, or an untrained agent on a task."""
 
 import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 try:
-    import PIL  # noqa: F401, which draws every film
+    import PIL  # noqa: F401, needed for every film
 except ImportError as missing:
     raise ImportError("films need Pillow: pip install 'episodic-curiosity[film]'") from missing
 
@@ -28,7 +28,7 @@ from episodic_curiosity.support.machine import find_device
 
 @dataclass(frozen=True)
 class Film:
-    """What was written, and how the episodes in it went."""
+    """A written film and its episodes."""
 
     path: Path
     story: Storyboard
@@ -55,7 +55,7 @@ class Film:
 def watch_run(folder: Path, out: Path, config: FilmConfig, *, trust: bool = False) -> Film:
     """Films the agent of a run's folder: the first episodes that `evaluate_run` would count.
 
-    A run whose config names a module or a path is refused unless the user trusts who wrote it.
+    A run whose config names a module or a path is refused unless `trust` is set.
     """
     check_film(out)
     run = replace(read_run(folder, trust=trust), device=config.device)
@@ -66,7 +66,7 @@ def watch_run(folder: Path, out: Path, config: FilmConfig, *, trust: bool = Fals
 
 
 def watch_untrained(task: str, out: Path, config: FilmConfig) -> Film:
-    """Films an agent that has learnt nothing and so plays at random."""
+    """Films an untrained agent, which acts at random."""
     check_film(out)
     run = presets.resolve(task, "ppo", "cpu", presets.PRESETS["cpu"].steps, config.seed)
     run = replace(run, device=config.device)
@@ -77,7 +77,7 @@ def watch_untrained(task: str, out: Path, config: FilmConfig) -> Film:
 
 def _opened(run: Run, config: FilmConfig) -> contextlib.closing[Scenery]:
     options = run.world.options(config.split)
-    options.pop("stagger", None)  # whole episodes are wanted of any split
+    options.pop("stagger", None)  # complete episodes are needed on any split
     setting = WorldArguments(
         run.task, config.split, config.seed, find_device(run.device), options
     )

@@ -1,1 +1,1 @@
-"""Pages for a browser: one file each, without a network; measured beside what it came from."""
+"""Self-contained HTML pages and Markdown tables of results."""

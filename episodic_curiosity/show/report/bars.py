@@ -1,4 +1,4 @@
-"""Bars from left to right as SVG: what was measured, with a mark at what was published."""
+"""Horizontal bar charts as SVG: measured values, with marks at the published ones."""
 
 import math
 from collections.abc import Sequence
@@ -9,21 +9,21 @@ from episodic_curiosity.show.report.chart import WIDTH, Axis, Scale, caption
 from episodic_curiosity.support.statistics import Estimate
 
 LEFT, RIGHT, BOTTOM = 100, 56, 22  # margins for the names, the numbers and the ticks
-LETTER = 8  # of a number, with the room beside it
-ROW, THICK = 26, 12  # of a bar with the room around it, and of the bar
+LETTER = 8  # width of a digit with its spacing
+ROW, THICK = 26, 12  # height of a row and of its bar
 
 
 class Bar(NamedTuple):
     """One bar; without an estimate it is shown as missing."""
 
     name: str
-    colour: int  # 1, 2 ...: the page's colours
+    colour: int  # 1, 2 ...: index of the page's colours
     measured: Estimate | None
     published: float | None = None
 
 
 def bar_chart(title: str, x: Axis, bars: Sequence[Bar], note: str = "") -> str:
-    """A figure with its title; bars begin at zero."""
+    """A figure with a title; bars start at zero."""
     ends = [0.0, *x.shows]
     for bar in bars:
         ends += [] if bar.measured is None else bar.measured[:3]
@@ -44,7 +44,7 @@ def _grid(across: Scale, bottom: float, x: Axis) -> list[str]:
     marks = []
     widest = LETTER * max(len(format(tick, x.form)) for tick in across.ticks)
     distance = across(across.ticks[1]) - across(across.ticks[0])
-    every = math.ceil(widest / distance)  # numbers must not touch
+    every = math.ceil(widest / distance)  # tick labels must not overlap
     for number, tick in enumerate(across.ticks):
         place = f"{across(tick):.1f}"
         kind = "axis" if tick == 0.0 else "grid"

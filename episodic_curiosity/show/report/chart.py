@@ -1,4 +1,4 @@
-"""Line charts as SVG; the page that holds them brings the colours, light and dark.
+"""Line charts as SVG; the page's style sheet defines the colours.
 
 Shapes: P points of a line.
 """
@@ -8,35 +8,35 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-WIDTH, HEIGHT = 360, 230  # of the view box: about what a phone shows, so that text keeps size
+WIDTH, HEIGHT = 360, 230  # of the view box: about a phone's width, so that text keeps its size
 LEFT, RIGHT, TOP, BOTTOM = 46, 18, 10, 40  # margins for the numbers and the label
-NUM_TICKS = 5  # about
-HOVER = 9  # radius around a point in which a mouse finds its value
+NUM_TICKS = 5  # approximately
+HOVER = 9  # radius around a point in which its tooltip appears
 
 
 Points = tuple[tuple[float, float], ...]  # P of (x, y), from left to right
 
 
 class Line(NamedTuple):
-    """One line of a chart; lines of the same colour share an entry of the legend."""
+    """One line of a chart; lines of the same colour share a legend entry."""
 
     name: str
-    colour: int  # 1, 2 ...: the page's colours
+    colour: int  # 1, 2 ...: index of the page's colours
     points: Points
-    runs: tuple[Points, ...] = ()  # what the line is the mean of, drawn thin behind it
-    before: float = 0.0  # steps of the R-network's, ahead of the line: marked on the axis
+    runs: tuple[Points, ...] = ()  # the runs behind a mean, drawn as thin lines
+    before: float = 0.0  # steps of random play before the line, marked on the axis
 
 
 class Axis(NamedTuple):
-    """What an axis is called, and how its values are written."""
+    """The label of an axis and the format of its values."""
 
     label: str
     form: str = ",.4g"
-    shows: tuple[float, ...] = ()  # values that are within the chart even if no line is there
+    shows: tuple[float, ...] = ()  # values that the axis always includes
 
 
 def line_chart(title: str, x: Axis, y: Axis, lines: Sequence[Line], note: str = "") -> str:
-    """A figure with its title, its legend and at least one point."""
+    """A figure with a title and a legend; raises if there is no point."""
     points = [point for line in lines for part in (line.points, *line.runs) for point in part]
     if not points:
         raise ValueError(f"the chart {title!r} has no points to draw")
@@ -51,7 +51,7 @@ def line_chart(title: str, x: Axis, y: Axis, lines: Sequence[Line], note: str = 
 
 
 def caption(title: str, note: str) -> str:
-    """A title, and what must be known to read the figure alone."""
+    """A title with a note."""
     below = f"<small>{escape(note)}</small>" if note else ""
     return f"<figcaption>{escape(title)}{below}</figcaption>"
 
@@ -59,19 +59,19 @@ def caption(title: str, note: str) -> str:
 def nice_ticks(low: float, high: float) -> list[float]:
     """Round numbers, 1, 2 or 5 times a power of ten apart, that span from low to high."""
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise ValueError(f"ticks go from a low to a high number, got {low} and {high}")
+        raise ValueError(f"low and high must be finite and in order, got {low} and {high}")
     if low == high:
         low, high = low - 0.5, high + 0.5
     rough = (high - low) / NUM_TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     distance = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * 0.999)
     first, last = math.floor(low / distance + 1e-9), math.ceil(high / distance - 1e-9)
-    # Rounded, so that 3 * 0.1 is written 0.3.
+    # Rounded, so that 3 * 0.1 is 0.3.
     return [float(f"{number * distance:.12g}") for number in range(first, last + 1)]
 
 
 class Scale(NamedTuple):
-    """Where the values of one axis lie in the view box."""
+    """Maps values of an axis to coordinates in the view box."""
 
     ticks: list[float]
     begin: float
@@ -87,7 +87,7 @@ class Scale(NamedTuple):
 
 
 def _grid(across: Scale, up: Scale, x: Axis, y: Axis) -> list[str]:
-    """Level lines with their numbers, the numbers along the bottom, and the labels."""
+    """Horizontal grid lines, tick labels and the axis label."""
     marks = []
     for tick in up.ticks:
         kind = "axis" if tick == up.ticks[0] else "grid"
@@ -112,7 +112,7 @@ def _grid(across: Scale, up: Scale, x: Axis, y: Axis) -> list[str]:
 
 
 def _drawn(line: Line, across: Scale, up: Scale, x: Axis, y: Axis) -> str:
-    """The line, and around each of its points what a mouse that rests there is told."""
+    """A line with tooltips at its points."""
     places = [(f"{across(a):.1f}", f"{up(b):.1f}") for a, b in line.points]
     told = [
         f'<circle cx="{left}" cy="{top}" r="{HOVER}"><title>{escape(line.name)}: '
@@ -134,7 +134,7 @@ def _path(points: Points, across: Scale, up: Scale) -> str:
 
 
 def _before(line: Line, across: Scale) -> str:
-    """A thick piece of the axis: steps that were taken before there was anything to draw."""
+    """A thick part of the axis for the steps of random play before the line."""
     if not line.before:
         return ""
     return (
@@ -153,7 +153,7 @@ def _legend(lines: Sequence[Line]) -> str:
 
 
 def _short(value: float) -> str:
-    """200k for 200,000: numbers along the bottom have little room."""
+    """Formats 200,000 as 200k."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{letter}"

@@ -1,4 +1,4 @@
-"""What the paper says in words, as ratios with intervals."""
+"""The table of the paper's claims, as ratios with intervals."""
 
 from collections.abc import Sequence
 from statistics import mean
@@ -11,17 +11,17 @@ from episodic_curiosity.show.report.page import Entry
 from episodic_curiosity.show.report.tables import Table
 from episodic_curiosity.support.statistics import Estimate, ratio_of_means
 
-SUCCESS = 0.95  # of a training curve's reward, of which 1 is the most there is
+SUCCESS = 0.95  # minimum reward of a training curve; the maximum is 1
 READING = (
-    "“Always finds the goal” is said of a run from the step on at which its reward in training "
-    f"stays at {SUCCESS:g} or more, 1 being the most there is. “Slower” compares the seconds "
-    "of whole runs: R-networks and compilers count, the test does not, and the first run of a "
-    "process waits longest for compilers."
+    "A run “always finds the goal” from the step at which its training reward stays at "
+    f"{SUCCESS:g} or more; the maximum is 1. “Slower” compares the seconds of complete runs, "
+    "including R-networks and compilation, which takes longest in the first run of a process, "
+    "but not the test."
 )
 
 
 def claims_table(grids: Sequence[Grid]) -> Table:
-    """A line for each claim and each setting in which both of its methods were measured."""
+    """One row per claim and setting in which both methods were measured."""
     rows: list[list[str | Entry]] = []
     for claim in CLAIMS:
         about = f"{claim.better} against {claim.worse} in {claim.experiment}, {claim.column}"
@@ -30,12 +30,12 @@ def claims_table(grids: Sequence[Grid]) -> Table:
         for found in _measured(claim, grids) or [Entry("missing", kind="missing")]:
             text = Entry(claim.text, [about, claim.source])
             rows.append([text, found, promised, published])
-    head = ["what the paper says", "measured (95 % interval)", "promised", "published"]
-    return Table(head, rows, aside=["promised"])  # the words say it as well
+    head = ["claim", "measured (95 % interval)", "claimed", "published"]
+    return Table(head, rows, aside=["claimed"])  # the text has it, too
 
 
 def measured_ratio(claim: Claim, better: Place, worse: Place) -> Estimate | str:
-    """How many times better, or why there is no such number."""
+    """The measured ratio, or the reason why there is none."""
     if claim.metric == "seconds_per_step":
         return _slowdown(worse, better)
     if claim.metric == "steps_to_success":
@@ -44,12 +44,12 @@ def measured_ratio(claim: Claim, better: Place, worse: Place) -> Estimate | str:
     if theirs > 0:
         return ratio_of_means(better.values, worse.values)
     if theirs == 0 < ours:
-        return f"more than any number: {worse.row.name} got 0"
+        return f"infinite: {worse.row.name} got 0"
     return f"no ratio: {better.row.name} got {ours:.2f}, {worse.row.name} {theirs:.2f}"
 
 
 def steps_to_success(result: Result) -> float | None:
-    """Steps until the reward of training stays at its most; None where it never does."""
+    """Steps until the training reward stays at SUCCESS or more, or None."""
     since = None
     for point in result.curve:
         if "reward" in point:
@@ -80,7 +80,7 @@ def _measured(claim: Claim, grids: Sequence[Grid]) -> list[Entry]:
 
 
 def _slowdown(slow: Place, fast: Place) -> Estimate | str:
-    """Of whole runs without their test: what somebody waits for."""
+    """The ratio of the seconds of complete runs, without the test."""
     if not slow.timings or not fast.timings:
         return "no timing"
     ours, theirs = ([timing["seconds"] for timing in each.timings] for each in (slow, fast))

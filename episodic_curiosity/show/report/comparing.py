@@ -1,4 +1,4 @@
-"""One method beside another: normalised scores, and how likely the one beats the other."""
+"""Comparison of methods: normalised scores and probability of improvement."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,32 +13,32 @@ from episodic_curiosity.support.statistics import (
     summarise,
 )
 
-MIN_SEEDS = 2  # of each side: what one run beats says nothing about the next
-Pairs = list[tuple[list[float], list[float]]]  # values of two rows, for each task
+MIN_SEEDS = 2  # of each method: a single run says nothing about others
+Pairs = list[tuple[list[float], list[float]]]  # values of two rows, per task
 
 
 class Overall(NamedTuple):
-    """A row over all tasks of its grid on which it was measured."""
+    """Aggregates of a row over the tasks of its grid."""
 
     row: Row
-    num_tasks: int  # with a score: those where the Grid Oracle was measured too
+    num_tasks: int  # tasks with a score, which needs a measured Grid Oracle
     score: Estimate | None  # interquartile mean of the normalised values
-    improvement: Estimate | None  # on the baseline
-    num_compared: int  # tasks behind that
+    improvement: Estimate | None  # probability of improvement over the baseline
+    num_compared: int  # tasks behind `improvement`
 
 
 def baseline(grid: Grid) -> Row:
-    """What a grid's rows are compared with: PPO, else the method as the paper has it."""
+    """The row that others are compared with: PPO, or else the first plain method."""
     rows = grid.experiment.rows
     plain = [row for row in rows if row.variant is None]
     return next((row for row in plain if row.method == "ppo"), (plain or rows)[0])
 
 
 def improvement(grid: Grid, row: Row, task: str | None = None) -> Estimate | None:
-    """How likely a run of the row is better than one of the baseline, on a task or on all.
+    """The probability that a run of the row beats one of the baseline, on one or all tasks.
 
-    Tasks count on which both have two seeds or more. None where there is nothing to compare:
-    no such task, no other row, or no direction that is better.
+    Only tasks with at least two seeds of both count. None if there is no such task, if the row
+    is the baseline, or if the metric has no better direction.
     """
     return _improvement(_compared(grid, row, grid.tasks if task is None else [task]))
 
@@ -50,7 +50,7 @@ def _improvement(pairs: Pairs) -> Estimate | None:
 
 
 def _compared(grid: Grid, row: Row, tasks: Sequence[str]) -> Pairs:
-    """The row's values and the baseline's, of every task on which both have enough seeds."""
+    """Values of the row and of the baseline, per task on which both have enough seeds."""
     base = baseline(grid)
     if row == base or grid.experiment.measure == "speed":
         return []
@@ -63,9 +63,9 @@ def _compared(grid: Grid, row: Row, tasks: Sequence[str]) -> Pairs:
 
 
 def normalised(grid: Grid, place: Place) -> list[float] | None:
-    """A place's values as shares of the Grid Oracle's mean with the same preset and steps.
+    """Values divided by the mean of the Grid Oracle with the same preset and steps.
 
-    None where either was not measured, or where the Grid Oracle got nothing.
+    None if either was not measured, or if the Grid Oracle's mean is not positive.
     """
     oracle = grid.oracle(place.task)
     if (
@@ -84,7 +84,7 @@ def normalised_summary(grid: Grid, place: Place) -> Summary | None:
 
 
 def published_share(grid: Grid, place: Place) -> float | None:
-    """The published number as a share of the published Grid Oracle's."""
+    """The published number divided by the Grid Oracle's."""
     oracle = grid.oracle(place.task)
     if oracle is None or oracle.published is None or place.published is None:
         return None
@@ -92,7 +92,7 @@ def published_share(grid: Grid, place: Place) -> float | None:
 
 
 def overall(grid: Grid) -> list[Overall]:
-    """Each row over all its tasks; a task is a stratum."""
+    """Aggregates each row over its tasks, with one stratum per task."""
     found = []
     for row in grid.experiment.rows:
         places = [grid.place(row, task) for task in grid.tasks]

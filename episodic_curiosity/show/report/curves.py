@@ -1,4 +1,4 @@
-"""Learning curves: what a run's folder or a result recorded, as the points of a line."""
+"""Learning curves of runs and results, as the points of a line."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,25 +11,25 @@ from episodic_curiosity.experiments.measure import OF_EPISODES
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.show.report.chart import Points
 
-NUM_POINTS = 40  # a single line of metrics is the mean of a few episodes only: noise
+NUM_POINTS = 40  # few enough to smooth the noise of single lines of metrics
 
 
 def curve(folder: Path, metric: str, num_points: int = NUM_POINTS) -> Points:
-    """A metric of a run's folder over the steps; empty where nothing was recorded."""
+    """A metric of a run over the steps; empty if none was recorded."""
     return thinned(read_metrics(folder), metric, num_points)
 
 
 def thinned(
     lines: Sequence[Mapping[str, float]], metric: str, num_points: int = NUM_POINTS
 ) -> Points:
-    """A metric over the steps; neighbouring lines are averaged into so many points at most.
+    """A metric over the steps, with lines averaged into at most `num_points` points.
 
-    Each episode weighs the same. A point stands at the last step that it covers, whether the
-    metric was measured there or not: so do those of other seeds. A piece without any
-    measurement has no point.
+    Each episode has the same weight. A point is at the last step of its piece, even if the
+    metric was not measured there, so that the points of all seeds align. A piece without
+    measurements has no point.
     """
-    # All pieces but the last are of one size: unequal ones would put a kink into the line, and
-    # so would a short last one.
+    # All pieces but the last have one size: unequal ones would put a kink into the line. A
+    # short last piece is merged with the one before it.
     size = max(1, math.ceil(len(lines) / num_points))
     borders = list(range(0, len(lines), size))
     if len(borders) > 1 and 2 * (len(lines) - borders[-1]) <= size:
@@ -40,9 +40,9 @@ def thinned(
 
 
 def mean_curve(curves: Sequence[Points]) -> Points:
-    """The mean of several curves at the steps where each of them has a point.
+    """The mean of several curves at the steps that all of them have.
 
-    A mean of fewer would jump wherever one more begins.
+    A mean of fewer curves would jump where another begins.
     """
     if not curves:
         return ()

@@ -1,6 +1,6 @@
-"""Which results of a folder may stand in a table: those of one cell as it is today, alike.
+"""Selects the results that may enter a table: up to date, and with one config per cell.
 
-Whatever is not counted is named, with the reason.
+Results that are left out are reported with the reason.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,15 +24,15 @@ Timing = Mapping[str, Any]
 
 
 class Counted(NamedTuple):
-    """The seeds of each place, under the key of seed 0."""
+    """The results of each place, by the key of seed 0."""
 
-    results: Mapping[Key, tuple[Result, ...]]  # in the order of their seeds
-    timings: Mapping[Key, tuple[Timing, ...]]  # of those seeds whose time was written down
+    results: Mapping[Key, tuple[Result, ...]]  # in order of seed
+    timings: Mapping[Key, tuple[Timing, ...]]  # of the seeds with a recorded time
     problems: list[Problem]
 
 
 def count_results(folder: Path) -> Counted:
-    """Reads a folder; a table that the paper does not have is counted too."""
+    """Reads a folder, including tables that are not in the paper."""
     loaded = load_results(folder)
     if not loaded.results and not loaded.problems:
         raise ValueError(f"{folder} holds no results; `curiosity table` writes some")
@@ -52,30 +52,30 @@ def count_results(folder: Path) -> Counted:
 
 
 def mean_of(result: Result, metric: str) -> float | None:
-    """The mean over the test's episodes; None where that was not measured."""
+    """The mean over the test episodes, or None if the metric was not measured."""
     return result.metrics.get(metric, {}).get("mean")
 
 
 def _why_not(result: Result) -> str | None:
-    """Why a result does not count, in words that follow its name; None: it does."""
+    """The reason why a result does not count, to follow its name, or None if it counts."""
     if result.table not in EXPERIMENTS:
         return None
     *_, preset, steps, seed = result.key
     found = _places(preset, steps).get(result.key._replace(seed=0))
     if found is None:
-        return f"stands in no row and column of {result.table}"
+        return f"is in no row and column of {result.table}"
     experiment, row = found
     if mean_of(result, metric := experiment.metric(result.task)) is None:
-        return f"lacks the number that its table shows: {metric}"
+        return f"lacks the metric of its table: {metric}"
     try:
         return why_stale(result, experiment.cell(row, result.task, preset, steps, seed))
     except ValueError as error:
-        return f"cannot be measured any more: {error}"
+        return f"can no longer be measured: {error}"
 
 
 @cache
 def _places(preset: str, steps: int) -> dict[Key, tuple[Experiment, Row]]:
-    """Every row and column of the paper, by the key of seed 0."""
+    """Experiment and row of every cell of the paper, by the key of seed 0."""
     return {
         experiment.key(row, task, preset, steps, 0): (experiment, row)
         for experiment in EXPERIMENTS.values()
@@ -86,13 +86,13 @@ def _places(preset: str, steps: int) -> dict[Key, tuple[Experiment, Row]]:
 
 
 def _alike(group: Iterable[Result]) -> tuple[tuple[Result, ...], list[Problem]]:
-    """The seeds that may be averaged with the first one, in their order, and the others."""
+    """The results that may be averaged with the first seed's, and problems of the others."""
     first, *others = sorted(group, key=lambda result: result.seed)
     alike, problems = [first], []
     for other in others:
         paths = [path for path, *_ in differences(first.config, other.config)]
         if another := [path for path in paths if path != "seed"]:
-            problems.append(_problem(other, f"has another {another[0]} than seed {first.seed}"))
+            problems.append(_problem(other, f"differs in {another[0]} from seed {first.seed}"))
         elif other.episodes != first.episodes:
             reason = f"has {other.episodes} test episodes, seed {first.seed} {first.episodes}"
             problems.append(_problem(other, reason))
@@ -104,7 +104,7 @@ def _alike(group: Iterable[Result]) -> tuple[tuple[Result, ...], list[Problem]]:
 def _timings(
     folder: Path, results: Mapping[Key, tuple[Result, ...]]
 ) -> tuple[dict[Key, tuple[Timing, ...]], list[Problem]]:
-    """How long the seeds of each place took; a file that cannot be used is a problem."""
+    """The timings of each place; an unreadable file is a problem."""
     found: dict[Key, tuple[Timing, ...]] = {}
     problems = []
     for key, group in results.items():

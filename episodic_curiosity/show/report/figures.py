@@ -1,4 +1,4 @@
-"""The charts of a grid: bars beside the published numbers, and training curves."""
+"""The charts of a grid: bars with the published numbers, and training curves."""
 
 from episodic_curiosity.show.report import formatting
 from episodic_curiosity.show.report.bars import Bar, bar_chart
@@ -17,20 +17,20 @@ SHARE = Axis("of the Grid Oracle", ".0%", shows=(0.0, 1.0))
 
 
 def bar_charts(grid: Grid) -> list[str]:
-    """A figure for each task on which something was measured that is better if larger."""
+    """One figure per measured task, if larger values are better."""
     if grid.experiment.measure == "speed":
         return []
     return [_bars(grid, task) for task in grid.tasks if _measured(grid, task)]
 
 
 def curve_charts(grid: Grid) -> list[str]:
-    """A figure for each task of which training curves were kept."""
+    """One figure per task with training curves."""
     drawn = ((task, _lines(grid, task)) for task in grid.tasks)
     return [_curves(grid, task, lines) for task, lines in drawn if lines]
 
 
 def _bars(grid: Grid, task: str) -> str:
-    """Shares of the Grid Oracle's where that was measured too, plain numbers elsewhere."""
+    """Values relative to the Grid Oracle if it was measured, else plain values."""
     places = [grid.place(row, task) for row in grid.experiment.rows]
     if any(normalised(grid, place) for place in places):
         axis = SHARE
@@ -63,7 +63,7 @@ def _lines(grid: Grid, task: str) -> list[Line]:
 
 
 def _curves(grid: Grid, task: str, lines: list[Line]) -> str:
-    label = "steps, the R-network's included" if any(line.before for line in lines) else "steps"
+    label = "steps, with random play" if any(line.before for line in lines) else "steps"
     steps = Axis(label, shows=(0, grid.regime.steps))
     unit = Axis(formatting.UNITS[grid.experiment.metric(task)], shows=(0,))
     note = f"{unit.label} while training; {_extent(grid, task)}"
@@ -85,7 +85,7 @@ def _estimate(short: Summary | None) -> Estimate | None:
 
 
 def _plain_form(places: list[Place]) -> str:
-    """One form for the whole axis: that of its largest number."""
+    """The number format of an axis, chosen by its largest value."""
     sizes = [abs(place.summary.mean) for place in places if place.summary]
     sizes += [abs(place.published.mean) for place in places if place.published]
     return formatting.form(places[0].metric, max(sizes, default=0.0))

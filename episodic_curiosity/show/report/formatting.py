@@ -1,18 +1,18 @@
-"""Numbers as text."""
+"""Formats numbers as text."""
 
 from episodic_curiosity.show.report.grids import Grid, Place
 from episodic_curiosity.support.statistics import Estimate
 
 UNITS = {
-    "reward": "reward in an episode",
-    "coverage": "squares visited in an episode",
-    "accuracy": "of the pairs told right",
+    "reward": "reward per episode",
+    "coverage": "cells covered per episode",
+    "accuracy": "held-out accuracy",
     "parameters": "parameters",
 }
 
 
 def form(metric: str, size: float) -> str:
-    """How values of about that size are written."""
+    """The format of values of about this size."""
     if metric == "accuracy":
         return ".1%"
     decimals = 0 if abs(size) >= 100 else 1 if abs(size) >= 10 else 2
@@ -20,7 +20,7 @@ def form(metric: str, size: float) -> str:
 
 
 def measured(place: Place) -> str:
-    """Mean and, of several seeds, their standard deviation."""
+    """The mean and, for several seeds, the standard deviation."""
     short = place.summary
     if short is None:
         return "missing"
@@ -28,7 +28,7 @@ def measured(place: Place) -> str:
 
 
 def published(place: Place) -> str:
-    """As the paper prints it; a dash where it prints nothing."""
+    """The number as the paper prints it, or a dash."""
     number = place.published
     if number is None:
         return "-"
@@ -39,13 +39,13 @@ def published(place: Place) -> str:
 
 
 def published_with_seeds(place: Place) -> str:
-    """The same with the number of its seeds in brackets, where the paper says so."""
+    """The same with the number of seeds in brackets, if the paper states it."""
     seeds = place.published.seeds if place.published else None
     return published(place) + ("" if seeds is None else f" ({seeds})")
 
 
 def interval(found: Estimate, how: str) -> str:
-    """A dash where there is one seed: it says nothing about others."""
+    """The interval, or a dash for a single seed."""
     if found.num_values < 2:
         return "-"
     return f"{format(found.low, how)} to {format(found.high, how)}"
@@ -64,7 +64,7 @@ def count(number: int, noun: str) -> str:
 
 
 def seeds(places: list[Place]) -> str:
-    """How many there are at each place: one number, or from least to most."""
+    """The number of seeds per place, or its range."""
     numbers = sorted({len(place.results) for place in places if place.results})
     if not numbers:
         return "no seeds"
@@ -74,7 +74,7 @@ def seeds(places: list[Place]) -> str:
 
 
 def coverage(grid: Grid) -> str:
-    """How much of a grid was measured."""
+    """The number of measured places of a grid."""
     return f"{len(grid.measured)} of {len(grid.places)}"
 
 
@@ -83,5 +83,5 @@ def _with_spread(mean: float, spread: float | None, how: str) -> str:
 
 
 def _decimals(value: float) -> int:
-    """As few as write the number in full."""
+    """The number of decimals needed to print the value in full."""
     return len(format(value, ".10g").partition(".")[2])

@@ -1,8 +1,8 @@
-"""Results laid out as the paper's tables: what may stand beside what.
+"""Arranges results as the paper's tables.
 
-A place is a row of an experiment on one task, with all its seeds; a grid is all places of an
-experiment in one world, trained with one preset for one number of steps. No mean reaches beyond
-its place, so that 1M steps can never be taken for 20M.
+A place is a row of an experiment on one task, with all its seeds. A grid is all places of an
+experiment in one world, trained with one preset for one number of steps. Means are taken only
+within a place, so that runs of 1M and 20M steps are never mixed.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ ORACLE = "ppo+oracle"
 
 
 class Regime(NamedTuple):
-    """What everything in a grid was trained with."""
+    """The preset and steps of all runs in a grid."""
 
     preset: str
     steps: int
@@ -36,14 +36,14 @@ class Regime(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A row on a task: what was measured there and what was published."""
+    """A row on one task: its measured and published numbers."""
 
     row: Row
     task: str
     metric: str
     key: Key  # of seed 0
-    results: tuple[Result, ...]  # one for each seed, in their order; none: missing
-    timings: tuple[Timing, ...]  # of those seeds whose time was written down
+    results: tuple[Result, ...]  # one per seed, in order; empty: missing
+    timings: tuple[Timing, ...]  # of the seeds with a recorded time
     published: Published | None
 
     @property
@@ -52,28 +52,28 @@ class Place:
 
     @property
     def episodes(self) -> int | None:
-        """Of the test of each seed; None where nothing was played."""
+        """Test episodes per seed, or None if there were none."""
         return self.results[0].episodes if self.results else None
 
     @property
     def codes(self) -> list[str]:
-        """The versions of the code that its results were measured with."""
+        """The code versions of its results."""
         return sorted({result.code for result in self.results})
 
     @cached_property
     def values(self) -> list[float]:
-        """The mean over the test's episodes of each seed."""
+        """The mean over the test episodes, per seed."""
         means = (mean_of(result, self.metric) for result in self.results)
-        return [mean for mean in means if mean is not None]  # all: the others were left out
+        return [mean for mean in means if mean is not None]  # for type checking: none is None
 
     @cached_property
     def summary(self) -> Summary | None:
-        """Over the seeds; None where there is none."""
+        """Statistics over the seeds, or None if there are none."""
         return summarise(self.values) if self.results else None
 
     @property
     def random_play_steps(self) -> int:
-        """Those that an R-network was fitted to before the first update."""
+        """Steps of random play for the R-network before the first update."""
         r_network = self.results[0].config.get("r_network") if self.results else None
         if r_network is None or r_network["source"] or r_network["random_play"] is None:
             return 0
@@ -93,7 +93,7 @@ class Grid:
     world: str
     regime: Regime
     places: tuple[Place, ...]  # row by row
-    oracles: tuple[Place, ...]  # the Grid Oracle's with the same regime; none: no such thing
+    oracles: tuple[Place, ...]  # the Grid Oracle's with the same regime, if any
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -111,20 +111,20 @@ class Grid:
 
     @property
     def is_begun(self) -> bool:
-        """Whether more was measured than the rows that it borrows from Table 1."""
+        """True if more was measured than the cells shared with Table 1."""
         return any(place.key.table == self.experiment.name for place in self.measured)
 
 
 class Layout(NamedTuple):
-    """Everything there is to show."""
+    """The content of a report."""
 
     grids: list[Grid]  # in the order of the paper, each experiment at least once
-    others: list[Place]  # of tables that the paper does not have, one for each number
+    others: list[Place]  # of tables that are not in the paper, one per metric
     problems: list[Problem]  # files that were not counted, and why
 
 
 def lay_out(folder: Path) -> Layout:
-    """Sorts a folder's results into grids; what may stand in none is left out and named."""
+    """Sorts a folder's results into grids; results that fit none become problems."""
     counted = count_results(folder)
     regimes = sorted({Regime(key.preset, key.steps) for key in counted.results}, reverse=True)
     grids = []
@@ -172,7 +172,7 @@ def _grid(experiment: Experiment, world: str, regime: Regime, counted: Counted) 
 
 
 def _others(counted: Counted) -> list[Place]:
-    """What stands in no experiment of the paper, number by number."""
+    """Results of tables that are not in the paper, one place per metric."""
     return [
         Place(
             row=Row(

@@ -22,20 +22,20 @@ from episodic_curiosity.support.checks import printable
 
 
 def results_markdown(layout: Layout, folder: Path, command: str) -> str:
-    """The whole file: what was measured; experiments that were not are only named."""
+    """The complete file; unmeasured experiments are only listed."""
     measured = [grid for grid in layout.grids if grid.measured]
     missing = [grid.experiment.title for grid in layout.grids if not grid.measured]
     parts = [
-        "# Measured beside published",
-        f"Made from `{folder}/` by `{command}`; not to be edited by hand.",
+        "# Measured and published results",
+        f"Generated from `{folder}/` by `{command}`; do not edit.",
         *READING,
-        "## What the paper says in words",
+        "## Claims of the paper's text",
         markdown_table(claims_table(layout.grids)),
         *(_grid(grid, folder) for grid in measured),
     ]
     for table, places in groupby(layout.others, key=lambda place: place.key.table):
         parts += [
-            f"## Not of the paper: {escaped(table)}",
+            f"## Not in the paper: {escaped(table)}",
             markdown_table(plain_table(list(places))),
         ]
     if layout.problems:
@@ -47,7 +47,7 @@ def results_markdown(layout: Layout, folder: Path, command: str) -> str:
 
 
 def markdown_table(table: Table) -> str:
-    """Notes below a number follow it on lines of their own."""
+    """A Markdown table; the notes of a cell follow on separate lines."""
     lines = [_line(table.head), "|---|" + "---:|" * (len(table.head) - 1)]
     return "\n".join([*lines, *(_line(row) for row in table.rows)])
 
@@ -84,6 +84,6 @@ def _cell(content: str | Entry) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text of a result file, which anybody may have written, so that it shows as it is."""
+    """Escapes text of a result file, which is untrusted, for Markdown and HTML."""
     shown = html.escape(printable(" ".join(text.split())), quote=False)
     return re.sub(r"([\\`*~\[\]|])", r"\\\1", shown)

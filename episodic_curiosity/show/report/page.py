@@ -1,6 +1,6 @@
-"""A page of one file: no script, nothing from a network, light and dark, phone and desk.
+"""HTML elements of a self-contained page: no scripts, no network, light and dark mode.
 
-Each function returns HTML; what is text comes in as text and is escaped here.
+Each function returns HTML. Text arguments are escaped here.
 """
 
 import itertools
@@ -15,17 +15,17 @@ from episodic_curiosity.show.report.png import data_uri
 
 
 class Entry(NamedTuple):
-    """What stands in a table's cell when it is more than a word."""
+    """A table cell with more than plain text."""
 
     text: str
-    notes: Sequence[str] = ()  # quieter lines below
-    kind: str = ""  # page.css knows how each looks
-    colour: int | None = None  # that of its line in a chart
+    notes: Sequence[str] = ()  # small lines below
+    kind: str = ""  # a class of page.css
+    colour: int | None = None  # of its line in a chart
     link: str = ""  # the anchor of a section
 
 
 def page(title: str, lead: str, sections: Iterable[str]) -> str:
-    """The whole file."""
+    """The complete file."""
     style = files("episodic_curiosity.show.report").joinpath("page.css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
@@ -49,12 +49,12 @@ def block(heading: str, *parts: str) -> str:
 
 
 def fold(summary: str, *parts: str) -> str:
-    """Parts that are shown once somebody asks for them."""
+    """A collapsed section."""
     return f"<details><summary>{escape(summary)}</summary>\n{''.join(parts)}</details>\n"
 
 
 def warning(*sentences: str) -> str:
-    """What a reader must not miss."""
+    """A highlighted box."""
     return f'<div class="warning">{"".join(map(paragraph, sentences))}</div>\n'
 
 
@@ -63,12 +63,12 @@ def paragraph(text: str) -> str:
 
 
 def row(parts: Iterable[str], kind: str) -> str:
-    """Parts side by side, as many as fit; page.css knows how wide each kind has to be."""
+    """Parts in a row that wraps; page.css sets the width of each kind."""
     return f'<div class="row {kind}">{"".join(parts)}</div>\n'
 
 
 def number(value: str, name: str, note: str, colour: int | None = None) -> str:
-    """One figure that everything else explains; the colour is that of its line in a chart."""
+    """A large number with a name; the colour is that of its line in a chart."""
     mark = f' class="c{colour}"' if colour else ""
     return (
         f'<div class="number"><span{mark}>{"<i></i>" if colour else ""}{escape(name)}</span>'
@@ -79,9 +79,9 @@ def number(value: str, name: str, note: str, colour: int | None = None) -> str:
 def table(
     head: Sequence[str], rows: Iterable[Sequence[str | Entry]], aside: Sequence[str] = ()
 ) -> str:
-    """Cells of text; all columns but the first are set to the right, as numbers are.
+    """A table; all columns but the first are right-aligned.
 
-    Columns named in `aside` are left out where there is little room.
+    Columns named in `aside` are hidden on small screens.
     """
     kinds = ["aside" if name in aside else "" for name in head]
     lines = [
@@ -92,7 +92,7 @@ def table(
 
 
 def picture(pixels: NDArray[Any], caption: str, colour: int | None = None) -> str:
-    """An (H, W, 3) array of bytes with a line below it."""
+    """An (H, W, 3) uint8 picture with a caption."""
     height, width = pixels.shape[:2]
     mark = f'<span class="c{colour}"><i></i></span>' if colour else ""
     return (
@@ -102,12 +102,12 @@ def picture(pixels: NDArray[Any], caption: str, colour: int | None = None) -> st
 
 
 def card(title: str, *parts: str) -> str:
-    """Parts that belong together, in a frame."""
+    """A framed group of parts."""
     return f'<div class="card"><h3>{escape(title)}</h3>{"".join(parts)}</div>'
 
 
 def commands(text: str) -> str:
-    """What to type in a shell."""
+    """Shell commands."""
     return f"<pre>{escape(text)}</pre>\n"
 
 

@@ -1,4 +1,4 @@
-"""Pictures as PNG, in the few lines that need no imaging library.
+"""Encodes pictures as PNG without an imaging library.
 
 Shapes: H x W pixels.
 """
@@ -16,7 +16,7 @@ EIGHT_BITS, RGB, NO_FILTER = 8, 2, 0
 
 
 def png_bytes(picture: NDArray[Any]) -> bytes:
-    """An (H, W, 3) array of bytes as a PNG file."""
+    """Encodes an (H, W, 3) uint8 array as a PNG file."""
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
         raise ValueError(
             f"a picture must be (height, width, 3) of uint8, got {picture.shape} of "
@@ -24,7 +24,7 @@ def png_bytes(picture: NDArray[Any]) -> bytes:
         )
     height, width, _ = picture.shape
     header = struct.pack(">IIBBBBB", width, height, EIGHT_BITS, RGB, 0, 0, 0)
-    # Every row of a PNG begins with the number of its filter.
+    # Every row of a PNG begins with its filter type.
     rows = np.full((height, 1 + 3 * width), NO_FILTER, np.uint8)
     rows[:, 1:] = picture.reshape(height, 3 * width)
     packed = zlib.compress(rows.tobytes(), level=9)
@@ -32,7 +32,7 @@ def png_bytes(picture: NDArray[Any]) -> bytes:
 
 
 def data_uri(picture: NDArray[Any]) -> str:
-    """The same for the `src` of an image, so that a page needs no other file."""
+    """A data URI for the `src` of an image."""
     return "data:image/png;base64," + base64.b64encode(png_bytes(picture)).decode()
 
 

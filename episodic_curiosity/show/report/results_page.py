@@ -1,4 +1,4 @@
-"""The page of a folder of results: every experiment of the paper, measured beside published."""
+"""The HTML report of a results folder: measured and published numbers per experiment."""
 
 import shlex
 from collections.abc import Iterable, Sequence
@@ -20,53 +20,52 @@ from episodic_curiosity.show.report.tables import (
     short_name,
 )
 
-SEEDS = 5  # what `curiosity table` measures where the paper does not say how many it had
+SEEDS = 5  # default of `curiosity table`, used if the paper does not state its seeds
 READING = (
-    "A measured number is the mean over the seeds, each seed being the mean of its test "
-    "episodes, ± their standard deviation. Only runs of one preset, one number of steps and "
-    "one number of test episodes are ever averaged; the first two stand beside every number. "
-    "The paper's number of seeds stands in brackets.",
+    "A measured number is the mean ± standard deviation over seeds; the value of a seed is the "
+    "mean over its test episodes. Only runs with the same preset, steps and number of test "
+    "episodes are averaged. The number in brackets is the paper's number of seeds.",
     "IQM is the interquartile mean: the mean without the best and the worst quarter of the "
-    "runs, where every task weighs the same. Intervals are those of a bootstrap that "
-    "resamples the seeds of each task by themselves. Of many seeds they hold the true value 95 "
-    "times in 100; of few they are too narrow and hold it less often, of five about 84 times, "
-    "of three 73, of two 51. One seed has none. P(better than X) is how likely a run of the "
-    "method beats a run of X on the same task, of those with two seeds or more of both; 0.50 "
-    "is a draw. Normalised means divided by the mean of the Grid Oracle, which knows where it "
-    "is, with the same preset and steps; the intervals take that mean as given.",
+    "runs, with equal weights for tasks. Intervals are 95% bootstrap intervals, with seeds "
+    "resampled within each task. With few seeds they are too narrow: they contain the true "
+    "value about 84 times in 100 with five seeds, 73 with three and 51 with two. A single "
+    "seed has no interval. P(better than X) is the probability that a run of the method beats "
+    "a run of X on the same task, over tasks with at least two seeds of both; 0.50 is a draw. "
+    "Normalised means divided by the mean of the Grid Oracle, which knows its position, with "
+    "the same preset and steps; the intervals take that mean as given.",
     promises.READING,
-    "Steps/s while training are the median over the updates, without the work on R-networks; "
-    "in all is every step over every second of the run, compilers included, without the test.",
+    "Steps/s while training are the median over updates, without the work on R-networks; "
+    "overall is all steps over the duration of the run, with compilation, without the test.",
 )
 ABOUT_BARS = (
     "Bars are the measured means, thin lines their 95 % intervals; an upright mark is the "
     "published number."
 )
 ABOUT_CURVES = (
-    "Thin lines are single runs on the training levels, thick ones their mean. A thick piece "
-    "of the axis is the random play that an R-network was fitted to beforehand."
+    "Thin lines are single runs on the training levels, thick lines their means. A thick part "
+    "of the axis is the random play for the R-network."
 )
 
 
 def results_page(layout: Layout, folder: Path) -> str:
-    """The whole file."""
+    """The complete file."""
     sections = [
         page.row(_tiles(layout), "numbers"),
         *_problems(layout.problems),
-        page.section("What was measured", page.table(*_contents(layout.grids))),
+        page.section("Experiments", page.table(*_contents(layout.grids))),
         page.section(
-            "What the paper says in words", page.table(*promises.claims_table(layout.grids))
+            "Claims of the paper's text", page.table(*promises.claims_table(layout.grids))
         ),
-        page.section("How to read it", *map(page.paragraph, READING)),
+        page.section("Notes", *map(page.paragraph, READING)),
     ]
     for _, group in groupby(layout.grids, key=lambda grid: grid.experiment.name):
         sections.append(_experiment(list(group), folder))
     for table, places in groupby(layout.others, key=lambda place: place.key.table):
         sections.append(_other(table, list(places)))
     return page.page(
-        "Episodic curiosity, measured beside published",
-        "Every experiment of the paper with the numbers printed there, and beside them what "
-        f"was measured here: the files of {folder.name}/. What was not measured says so.",
+        "Episodic curiosity: measured and published results",
+        "Every experiment of the paper, with the published numbers and those measured here, "
+        f"from the files of {folder.name}/. Missing measurements are marked.",
         sections,
     )
 
@@ -80,7 +79,7 @@ def _tiles(layout: Layout) -> list[str]:
     settings = {str(Regime(key.preset, key.steps)) for key in runs}
     steps = sum(key.steps for key in runs)
     return [
-        page.number(f"{len(runs):,}", "Runs", f"{steps:,} steps in all"),
+        page.number(f"{len(runs):,}", "Runs", f"{steps:,} steps in total"),
         page.number(f"{len(begun)} of {len(experiments)}", "Experiments begun", "of the paper"),
         page.number(f"{len(settings)}", "Settings", "; ".join(sorted(settings)) or "none yet"),
     ]
@@ -103,7 +102,7 @@ def _contents(grids: Iterable[Grid]) -> Table:
         ]
         for grid in grids
     ]
-    head = ["experiment", "cells measured", "world", "preset", "steps", "seeds of a cell"]
+    head = ["experiment", "cells measured", "world", "preset", "steps", "seeds per cell"]
     return Table(head, rows, aside=["world", "preset"])
 
 
@@ -126,11 +125,11 @@ def _experiment(grids: Sequence[Grid], folder: Path) -> str:
 
 def _unmeasured(grid: Grid, folder: Path) -> str:
     seeds = grid.experiment.seeds
-    unsaid = "" if seeds else " (how many seeds it had the paper does not say)"
+    unsaid = "" if seeds else " (the paper does not state its number of seeds)"
     return page.block(
         "Not measured yet",
         page.table(*beside_table(grid)),
-        page.paragraph(f"What would measure it, at the paper's sizes{unsaid}:"),
+        page.paragraph(f"The command to measure it as published{unsaid}:"),
         page.commands(table_command(grid, folder, seeds or SEEDS)),
     )
 
@@ -147,7 +146,7 @@ def _measured(grid: Grid, folder: Path) -> str:
         parts += [page.row(curves, "charts"), page.paragraph(ABOUT_CURVES)]
     parts += [
         page.fold(f"All numbers: {where}", page.table(*numbers_table(grid))),
-        page.fold(f"The command behind every number: {where}", *_commands(grid, folder)),
+        page.fold(f"Commands: {where}", *_commands(grid, folder)),
     ]
     return page.block(where, *parts)
 
@@ -157,7 +156,7 @@ def _commands(grid: Grid, folder: Path) -> list[str]:
     if len(grid.measured) < len(grid.places):
         num_seeds = max(len(place.results) for place in grid.measured)
         parts += [
-            page.paragraph("What measures the missing ones:"),
+            page.paragraph("The command for the missing cells:"),
             page.commands(table_command(grid, folder, num_seeds)),
         ]
     for place in grid.measured:
@@ -167,7 +166,7 @@ def _commands(grid: Grid, folder: Path) -> list[str]:
 
 
 def _other(table: str, places: Sequence[Place]) -> str:
-    """A table that the paper does not have."""
+    """The section of a table that is not in the paper."""
     commands = [
         part
         for place in {place.key: place for place in places}.values()
@@ -177,9 +176,9 @@ def _other(table: str, places: Sequence[Place]) -> str:
         )
     ]
     return page.section(
-        f"Not of the paper: {table}",
+        f"Not in the paper: {table}",
         page.table(*plain_table(places)),
-        page.fold("The command behind every number", *commands),
+        page.fold("Commands", *commands),
     )
 
 
@@ -192,7 +191,7 @@ def _command(name: str, place: Place) -> list[str]:
 
 
 def table_command(grid: Grid, folder: Path, num_seeds: int) -> str:
-    """What measures the places of a grid that are still missing."""
+    """The command that measures the missing places of a grid."""
     preset, steps = grid.regime
     return (
         f"curiosity table {grid.experiment.name} --world {grid.world} --preset {preset} "

@@ -1,4 +1,4 @@
-"""What the tables of a grid say, for the page and for the documentation alike."""
+"""The tables of a grid, for the HTML page and for Markdown."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,26 +8,26 @@ from episodic_curiosity.show.report.comparing import Overall, baseline, improvem
 from episodic_curiosity.show.report.grids import Grid, Place
 from episodic_curiosity.show.report.page import Entry
 
-# An R-network alone has none of these.
+# Not recorded for an R-network alone.
 RATES = {
     "steps/s while training": "steps_per_second",
-    "steps/s in all": "steps_per_second_in_all",
+    "steps/s overall": "steps_per_second_in_all",
 }
 EXTENT = ["preset", "steps", "seeds", "test episodes"]
 NUMBERS = ["mean", "deviation", "IQM", "95 % interval"]
-TIME = ["minutes a run", *RATES, "on"]
+TIME = ["minutes per run", *RATES, "hardware"]
 
 
 class Table(NamedTuple):
-    """Rows under a head."""
+    """A header and rows."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str | Entry]]
-    aside: Sequence[str] = ()  # heads of columns that a phone has no room for
+    aside: Sequence[str] = ()  # columns that are hidden on small screens
 
 
 def beside_table(grid: Grid) -> Table:
-    """As the paper lays it out: a method in each row, a task in each column."""
+    """Measured and published numbers, with methods as rows and tasks as columns."""
     corner = str(grid.regime) if grid.measured else "not measured"
     head = [corner, *(short_name(task) for task in grid.tasks)]
     rows = [
@@ -41,7 +41,7 @@ def beside_table(grid: Grid) -> Table:
 
 
 def overall_table(grid: Grid) -> Table:
-    """Every row over all tasks; without rows where nothing can be compared."""
+    """Every method over all tasks; empty if nothing can be compared."""
     lines = [line for line in overall(grid) if line.score or line.improvement]
     base, num_tasks = baseline(grid), len(grid.tasks)
     head = [str(grid.regime), f"P(better than {base.name})", "tasks compared"]
@@ -58,7 +58,7 @@ def overall_table(grid: Grid) -> Table:
 
 
 def numbers_table(grid: Grid) -> Table:
-    """All that is known of every place that was measured."""
+    """All numbers of every measured place."""
     head = ["task", "method", *EXTENT, *NUMBERS, f"P(better than {baseline(grid).name})"]
     head += ["published", "measured / published", *TIME]
     by_task = sorted(grid.measured, key=lambda place: grid.tasks.index(place.task))
@@ -79,7 +79,7 @@ def numbers_table(grid: Grid) -> Table:
 
 
 def plain_table(places: Sequence[Place]) -> Table:
-    """Places that the paper does not have, with nothing beside them."""
+    """Places that are not in the paper, without published numbers."""
     rows = [
         [
             place.task,
@@ -95,7 +95,7 @@ def plain_table(places: Sequence[Place]) -> Table:
 
 
 def short_name(task: str) -> str:
-    """A task without its world, which is said elsewhere."""
+    """A task without its family."""
     return task.partition("/")[2]
 
 
@@ -115,8 +115,8 @@ def _both(place: Place) -> Entry:
 
 
 def _mixed(place: Place) -> list[str]:
-    """A note where a mean is of what several versions of the code measured."""
-    return [f"{len(place.codes)} versions of the code"] if len(place.codes) > 1 else []
+    """A note if a mean is over results of several code versions."""
+    return [f"{len(place.codes)} code versions"] if len(place.codes) > 1 else []
 
 
 def _extent(place: Place) -> list[str | Entry]:
@@ -148,7 +148,7 @@ def _beside_published(place: Place) -> str:
 
 
 def _time(place: Place) -> list[str | Entry]:
-    """Minutes and steps a second of a run, the mean over its seeds, and on what."""
+    """Minutes and steps/s of a run, as means over its seeds, and the hardware."""
     minutes = _mean([timing["seconds"] / 60 for timing in place.timings], ",.1f")
     rates = [
         _mean([timing[rate] for timing in place.timings if rate in timing], ",.0f")

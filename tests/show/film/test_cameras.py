@@ -46,7 +46,7 @@ def test_an_ant_from_behind_where_there_is_opengl(tmp_path, monkeypatch, capsys)
         "ant/no-reward", "test", 0, torch.device("cpu"), {"view_size": None}
     )
     assert list(open_scenery(setting, 96).cameras) == ["first person"]
-    assert "the ant is not shown from behind: OpenGL with missing" in capsys.readouterr().err
+    assert "no view of the ant from behind: OpenGL with missing" in capsys.readouterr().err
 
 
 def test_doom_shows_what_the_engine_draws_and_the_way(tmp_path):
@@ -165,5 +165,5 @@ def test_frames_are_shown_where_nothing_is_rendered(tmp_path):
 
 @pytest.mark.usefixtures("registered")
 def test_what_cannot_be_seen_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="gym/Blind-v0 cannot be watched: it neither renders"):
+    with pytest.raises(ValueError, match="gym/Blind-v0 cannot be filmed: it needs render mode"):
         watch_untrained("gym/Blind-v0", tmp_path / "film.gif", SMALL)

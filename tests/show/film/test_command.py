@@ -30,14 +30,14 @@ def test_the_command(runs, tmp_path, capsys):
 
 def test_bad_input_is_one_sentence(runs, tmp_path, capsys):
     run, out = runs("ppo"), tmp_path / "film.gif"
-    whom = "say whom to watch: a run's folder, or else --random --task TASK"
+    whom = "give either a run's folder or --random --task TASK"
     for words in ((), (run, "--random"), (run, "--task", "maze/sparse"), ("--random",)):
         assert whom in refused(capsys, *words, "--out", out)
     assert whom in refused(capsys, run, "--random", "--task", "maze/sparse", "--out", out)
     assert "there is no task" in refused(
         capsys, "--random", "--task", "maze/sprase", "--out", out
     )
-    assert "a film is named .gif or .mp4, got 'film.avi'" in refused(
+    assert "a film must end in .gif or .mp4, got 'film.avi'" in refused(
         capsys, run, "--out", tmp_path / "film.avi"
     )
     assert "cannot be read" in refused(capsys, tmp_path, "--out", out)
@@ -87,8 +87,7 @@ def test_without_pillow_or_ffmpeg_a_sentence_says_what_to_install(runs, monkeypa
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     said = refused(capsys, runs("ppo"), "--out", "film.mp4")
     assert said == (
-        "curiosity: films in MP4 need ffmpeg: pip install 'episodic-curiosity[film]', or name "
-        "a .gif"
+        "curiosity: MP4 needs ffmpeg: pip install 'episodic-curiosity[film]', or write a .gif"
     )
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.delitem(sys.modules, "episodic_curiosity.show.film.watch")

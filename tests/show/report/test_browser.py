@@ -68,7 +68,7 @@ def cell(page: Page, block: int, row: int, column: int) -> list[str]:
 
 def test_the_numbers_of_table_1(open_page):
     page = open_page()
-    assert page.title() == "Episodic curiosity, measured beside published"
+    assert page.title() == "Episodic curiosity: measured and published results"
     blocks = page.locator("#table1 .block > h3").all_inner_texts()
     assert blocks == ["maze, preset gpu, 20,000,000 steps", "maze, preset gpu, 1,000,000 steps"]
     assert cell(page, 0, 1, 1) == ["25.6 ± 6.2", "5 seeds", "paper 27.0 ± 5.1 (30)"]
@@ -135,8 +135,8 @@ def test_curves_begin_after_the_steps_of_the_r_network(open_page):
     )
     assert figures.count() == 7
     figure = figures.first
-    assert "reward in an episode while training" in figure.inner_text()
-    assert "steps, the R-network's included" in figure.inner_text()
+    assert "reward per episode while training" in figure.inner_text()
+    assert "steps, with random play" in figure.inner_text()
     assert figure.locator("g").count() == 5
     assert figure.locator("polyline.run").count() == 25
     plain, curious = (figure.locator("g").nth(number) for number in (0, 2))
@@ -175,8 +175,8 @@ def test_it_is_readable_in_every_light_and_on_every_screen(open_page, scheme, vi
 def test_a_phone_shows_what_was_measured_without_scrolling(open_page):
     page = open_page(viewport=PHONE)
     for heading, kept, left_out in (
-        ("What was measured", "seeds of a cell", ["world", "preset"]),
-        ("What the paper says in words", "published", ["promised"]),
+        ("Experiments", "seeds per cell", ["world", "preset"]),
+        ("Claims of the paper's text", "published", ["claimed"]),
     ):
         section = page.locator("section", has=page.get_by_role("heading", name=heading))
         box, head = section.locator(".scroll"), section.locator("th")

@@ -73,7 +73,7 @@ def test_claims_are_ratios(tmp_path):
 @pytest.mark.parametrize(
     ("ours", "theirs", "text"),
     [
-        (3.0, 0.0, "more than any number: ppo+icm got 0"),
+        (3.0, 0.0, "infinite: ppo+icm got 0"),
         (0.0, 0.0, "no ratio: ppo+ec got 0.00, ppo+icm 0.00"),
         (3.0, -1.5, "no ratio: ppo+ec got 3.00, ppo+icm -1.50"),
     ],

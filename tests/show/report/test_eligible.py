@@ -57,12 +57,12 @@ def test_what_cannot_be_averaged_is_named_and_left_out(tmp_path):
     assert place(grid_of(layout, "table1"), "ppo", "maze/sparse").values == [10.0]
     mine = "table1/maze-sparse__ppo__mine__20000000__s1.json"
     *others, unknown = sorted(reasons(layout), key=lambda reason: mine in reason)
-    assert unknown.startswith(f"{mine} cannot be measured any more: preset")
+    assert unknown.startswith(f"{mine} can no longer be measured: preset")
     assert others == [
-        "table1/maze-sparse__ppo@mine__gpu__20000000__s1.json stands in no row and column of "
+        "table1/maze-sparse__ppo@mine__gpu__20000000__s1.json is in no row and column of "
         "table1",
         f"table1/{NAME}__s1.json has 512 test episodes, seed 0 100",
-        f"table1/{NAME}__s2.json lacks the number that its table shows: reward",
+        f"table1/{NAME}__s2.json lacks the metric of its table: reward",
     ]
 
 
@@ -73,7 +73,7 @@ def test_several_versions_of_the_code_in_one_mean_are_noted(tmp_path):
     assert beside_table(one).rows[0][1].notes[0:2] == ["2 seeds", "paper 27.0 ± 5.1 (30)"]
     rewrite(tmp_path, path, code="0.2.0 (sources ba9876543210)")
     layout = lay_out(tmp_path)
-    grid, note = grid_of(layout, "table1"), "2 versions of the code"
+    grid, note = grid_of(layout, "table1"), "2 code versions"
     assert beside_table(grid).rows[0][1].notes[:2] == ["2 seeds", note]
     assert numbers_table(grid).rows[0][4] == Entry("2", [note])
     codes = "code 0.1.0 (sources 0123456789ab), 0.2.0 (sources ba9876543210)"
@@ -104,20 +104,20 @@ def test_a_table_that_the_paper_does_not_have_is_shown_plainly(tmp_path):
         "deviation": "7.1",
         "IQM": "15.0",
         "95 % interval": "10.0 to 20.0",
-        "minutes a run": "0.0",
+        "minutes per run": "0.0",
         "steps/s while training": "-",
-        "steps/s in all": "-",
-        "on": "a CPU",
+        "steps/s overall": "-",
+        "hardware": "a CPU",
     }
     assert length["number"] == "length"
     name = "mine/maze-sparse__ppo@bold__gpu__20000000__s2.json"
-    assert reasons(layout) == [f"{name} has another device than seed 0"]
+    assert reasons(layout) == [f"{name} differs in device from seed 0"]
     assert not any(grid.measured for grid in layout.grids)
     page = results_page(layout, tmp_path)
-    assert "Not of the paper: mine" in page
+    assert "Not in the paper: mine" in page
     assert "<span>Runs</span><b>2</b>" in page
     text = results_markdown(layout, tmp_path, "curiosity report")
-    assert "## Not of the paper: mine" in text
+    assert "## Not in the paper: mine" in text
     assert "| maze/sparse | ppo@bold | reward | gpu |" in text
 
 
