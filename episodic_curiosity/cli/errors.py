@@ -41,7 +41,7 @@ def whole_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        wanted = "must be a whole number, such as 1_000_000"
+        wanted = "must be an integer, such as 1_000_000"
         raise argparse.ArgumentTypeError(f"{wanted}, got {text!r}") from None
 
 

@@ -160,7 +160,7 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
         ("train --resume --out nowhere", "nowhere/config.json cannot be read"),
         ("train --task maze/sparse --method a2c", "method must be one of ppo, ppo+1,"),
         ("train --task maze/sparse --preset tpu", "preset must be one of paper, gpu, cpu"),
-        ("train --task maze/sparse --steps many", "--steps: must be a whole number"),
+        ("train --task maze/sparse --steps many", "--steps: must be an integer"),
         ("table table1 --steps 1e6", "such as 1_000_000, got '1e6'"),
         ("train --task maze/sparse --steps 10", "10 steps are too few: one rollout takes"),
         ("train --task maze/sparse --steps", "--steps: expected one argument"),
