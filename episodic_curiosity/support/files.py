@@ -1,8 +1,8 @@
-"""Files in folders that may come from a stranger: none hangs, none leads elsewhere.
+"""Opens files in untrusted folders.
 
-Whatever is read is a regular file of bounded size: a named pipe would block for ever, a device
-never ends. Whatever is written is a file of the folder itself: a symbolic link planted under
-its name would have another file overwritten.
+Only regular files of bounded size are read: a named pipe would block for ever, and a device
+never ends. Only files of the folder itself are written: a symbolic link planted under the
+file's name could otherwise overwrite any other file.
 """
 
 import contextlib
@@ -14,58 +14,56 @@ from typing import BinaryIO
 
 
 class UnfitFileError(ValueError):
-    """A file that is not read or written; the message names it and says why."""
+    """A file is not read or written; the message names it and says why."""
 
 
 def open_file(path: Path) -> BinaryIO:
-    """A regular file, open for reading."""
+    """Opens a regular file for reading."""
     return _open(path, os.O_RDONLY)
 
 
 def read_file(path: Path, max_bytes: int) -> bytes:
-    """The content of a regular file of at most so many bytes."""
+    """Reads a regular file of at most `max_bytes`."""
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > max_bytes:
-            raise UnfitFileError(
-                f"{path} has {size:,} bytes, at most {max_bytes:,} are read of such a file"
-            )
+            raise UnfitFileError(f"{path} must have at most {max_bytes:,} bytes, got {size:,}")
         return file.read(size)
 
 
 def create_file(path: Path) -> BinaryIO:
-    """A new empty file, open for reading and writing; what had that name before is removed."""
+    """Opens a new, empty file for reading and writing; an older entry is removed first."""
     with contextlib.suppress(FileNotFoundError):
-        path.unlink()  # a link goes, not what it leads to
+        path.unlink()  # removes a link, not its target
     return _open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
 
 
 def append_to_file(path: Path) -> BinaryIO:
-    """A file to append to, made where there is none; a symbolic link is refused."""
+    """Opens a file for appending, creating it if needed; refuses a symbolic link."""
     return _open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW)
 
 
 def change_file(path: Path) -> BinaryIO:
-    """A file to read and write in place; a symbolic link is refused."""
+    """Opens an existing file for reading and writing; refuses a symbolic link."""
     return _open(path, os.O_RDWR | os.O_NOFOLLOW)
 
 
 def check_own(*paths: Path) -> None:
-    """Raises where one of these is a symbolic link: what is written there goes elsewhere."""
+    """Raises if one of these is a symbolic link, which would redirect writes."""
     for path in paths:
         if path.is_symlink():
             raise UnfitFileError(
-                f"{path} is a symbolic link to {os.readlink(path)}; it must be a file or folder"
+                f"{path} must be a file or folder, got a symbolic link to {os.readlink(path)}"
             )
 
 
 def is_bare(name: str) -> bool:
-    """Whether a file's name says nothing of where the file is."""
+    """True if this is the name of a file without a folder."""
     return Path(name).name == name
 
 
 def remove_folder(path: Path, *, ignore_errors: bool = False) -> None:
-    """Removes a folder with all that is in it; of a link or a file, that alone."""
+    """Removes a folder and its content, or a link or file of that name."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=ignore_errors)
     else:
@@ -73,13 +71,13 @@ def remove_folder(path: Path, *, ignore_errors: bool = False) -> None:
 
 
 def _open(path: Path, flags: int) -> BinaryIO:
-    """Opens a regular file; without O_NONBLOCK a named pipe would wait for its other end."""
+    """Opens a regular file; O_NONBLOCK keeps a named pipe from blocking."""
     if flags & os.O_NOFOLLOW:
         check_own(path)
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise UnfitFileError(f"{path} is no regular file")
+        raise UnfitFileError(f"{path} is not a regular file")
     if flags & os.O_ACCMODE == os.O_RDONLY:
         return os.fdopen(descriptor, "rb")
     return os.fdopen(descriptor, "ab" if flags & os.O_APPEND else "r+b")

@@ -1,8 +1,8 @@
-"""Weights in safetensors, configuration in JSON beside them; nothing is ever unpickled.
+"""Saves weights as safetensors and configuration as JSON. Pickle is never used.
 
-`<kind>.json` is written last and carries the fingerprint of `<kind>.safetensors`, so that a
-folder is either whole or refused. Nothing of a size that a file claims is allocated before the
-file has been found to have it.
+`<kind>.json` is written last and carries the fingerprint of `<kind>.safetensors`, so a folder
+is either complete or refused. Memory is allocated only after the files were found to have the
+sizes they claim.
 """
 
 import contextlib
@@ -23,12 +23,12 @@ from episodic_curiosity.support.machine import free_bytes
 from episodic_curiosity.support.version import __version__
 
 FORMAT = "episodic-curiosity"
-# Of each kind of file: raised when what it holds changes, so that older ones are refused.
+# The format of each kind of file. Raise it when the content changes: older files are refused.
 VERSIONS = {"run": 2, "state": 2}
-FIRST_VERSION = 1  # of all others
+FIRST_VERSION = 1  # all other kinds
 MAX_JSON_BYTES = 1 << 24
-MAX_NAMES_BYTES = 1 << 20  # of a safetensors file, before its tensors
-MAX_WEIGHTS_BYTES = 1 << 32  # where the system does not tell how much memory is free
+MAX_NAMES_BYTES = 1 << 20  # the header of a safetensors file
+MAX_WEIGHTS_BYTES = 1 << 32  # if the system does not report its free memory
 DTYPES = {
     "BOOL": torch.bool,
     "U8": torch.uint8,
@@ -43,15 +43,15 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 class LoadError(ValueError):
-    """A file that cannot be used; the message says which and why, in one sentence."""
+    """A file cannot be used; the message names it and says why."""
 
 
 class UnreadableError(LoadError):
-    """A file that may well be whole: it is not opened, or a newer release wrote it."""
+    """A file that may be intact cannot be opened, or a newer release wrote it."""
 
 
 def save(folder: Path, kind: str, weights: dict[str, Tensor], config: dict[str, Any]) -> None:
-    """Writes `<kind>.safetensors` and `<kind>.json`, each whole or not at all."""
+    """Writes `<kind>.safetensors` and `<kind>.json`, each atomically."""
     from safetensors.torch import save as to_bytes
 
     packed = to_bytes({name: tensor.cpu().contiguous() for name, tensor in weights.items()})
@@ -68,7 +68,7 @@ def save(folder: Path, kind: str, weights: dict[str, Tensor], config: dict[str, 
 def load(
     folder: Path, kind: str, make: Callable[..., Module], device: torch.device | str
 ) -> Module:
-    """Makes a module from the saved configuration and gives it the saved weights."""
+    """Builds a module from the saved configuration and loads the saved weights."""
     header = read_header(folder / f"{kind}.json", kind)
     wanted = _shapes(folder, kind, make, header["config"])
     path = folder / f"{kind}.safetensors"
@@ -81,14 +81,14 @@ def load(
 
 
 def read(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The saved configuration and weights, the latter in main memory."""
+    """Returns the saved configuration and weights, the weights on the CPU."""
     header = read_header(folder / f"{kind}.json", kind)
     weights = _read_weights(folder / f"{kind}.safetensors", header.get("sha256"))
     return header["config"], weights
 
 
 def header_bytes(kind: str, config: dict[str, Any], **more: Any) -> bytes:
-    """A JSON file that says what it is; `read_header` refuses any other."""
+    """Returns a JSON file with a header, which `read_header` checks."""
     header = {
         "format": FORMAT,
         "kind": kind,
@@ -100,13 +100,13 @@ def header_bytes(kind: str, config: dict[str, Any], **more: Any) -> bytes:
 
 
 def fingerprint(content: Mapping[str, Any]) -> str:
-    """Tells whether JSON was edited after it was written."""
+    """Returns the SHA-256 of a JSON object, to detect later edits."""
     packed = json.dumps(content, sort_keys=True, allow_nan=False)
     return hashlib.sha256(packed.encode()).hexdigest()
 
 
 def versions(header: dict[str, Any]) -> str:
-    """Words that end a message about a file of another release."""
+    """Returns the end of a message about a file, naming both releases if they differ."""
     code = header.get("code", "an earlier release")
     if code == __version__:
         return ""
@@ -141,7 +141,7 @@ def write_atomically(contents: dict[Path, bytes]) -> None:
 
 
 def read_header(path: Path, kind: str) -> dict[str, Any]:
-    """What `header_bytes` wrote, its config being a dict."""
+    """Reads what `header_bytes` wrote; the config is a dict."""
     content = _read_bytes(path, MAX_JSON_BYTES)
     try:
         header = json.loads(content, parse_constant=_refuse)  # NaN is no JSON
@@ -171,7 +171,7 @@ def _refuse(constant: str) -> NoReturn:
 def _shapes(
     folder: Path, kind: str, make: Callable[..., nn.Module], config: dict[str, Any]
 ) -> dict[str, Tensor]:
-    """The tensors of such a module, on the device that has shapes and no memory."""
+    """Returns the state dict of such a module on the meta device, which takes no memory."""
     try:
         with torch.device("meta"):
             return make(**config).state_dict()
@@ -186,7 +186,7 @@ def _beside(path: Path) -> Path:
 
 
 def _read_shapes(path: Path) -> dict[str, Tensor]:
-    """The tensors that a safetensors file says it holds, on the meta device."""
+    """Returns the tensors that a safetensors file declares, on the meta device."""
     try:
         with open_file(path) as file:
             (size,) = struct.unpack("<Q", file.read(8))
@@ -212,7 +212,7 @@ def _read_weights(path: Path, fingerprint: str | None) -> dict[str, Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load as from_bytes
 
-    # The file's bytes, the tensors made of them, and the module that they are copied into.
+    # A third: the file's bytes, its tensors, and the module they are copied into.
     free = free_bytes(torch.device("cpu"))
     content = _read_bytes(path, MAX_WEIGHTS_BYTES if free is None else free // 3)
     if hashlib.sha256(content).hexdigest() != fingerprint:
