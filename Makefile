@@ -3,14 +3,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PYTEST ?= $(BIN)/pytest
 
-.PHONY: demo test check format lint types bench soak pictures clean
+.PHONY: demo quick test test-gpu check format lint types bench soak pictures clean
 
 demo: $(READY)  ## a curious agent beside plain PPO, on two CPU cores
 	$(BIN)/python examples/demo.py
 
-test: $(READY)  ## the whole test suite
-	$(BIN)/pytest
+quick: $(READY)  ## the tests that take under two minutes together
+	$(PYTEST) -m 'not (slow or network or browser or gpu)'
+
+test: $(READY)  ## all tests but those for a GPU
+	$(PYTEST) -m 'not gpu'
+
+test-gpu:  ## the tests for a GPU; fails where one is skipped. Without .venv: PYTEST='python -m pytest'
+	$(PYTEST) -m gpu --no-skips
 
 check: lint types test  ## what continuous integration runs
 

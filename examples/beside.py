@@ -183,7 +183,8 @@ def _measured(everyone: Sequence[Trained]) -> str:
 
 def _commands(everyone: Sequence[Trained], command: str, episodes: int) -> str:
     each_alone = (
-        f"{train_command(each.run, each.folder)}\n{evaluate_command(each.folder, episodes)}"
+        f"{train_command(each.run, each.folder)}\n"
+        f"{evaluate_command(each.run, each.folder, episodes)}"
         for each in everyone
     )
     return page.section(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.network
+
 ROOT = Path(__file__).parent.parent
 CORE = "import episodic_curiosity, episodic_curiosity.agent, episodic_curiosity.bonus.episodic"
 

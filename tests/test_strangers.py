@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +14,19 @@ import pytest
 
 import episodic_curiosity as ec
 from episodic_curiosity.cli import main as cli
+from episodic_curiosity.experiments.cells import Cell
 from episodic_curiosity.experiments.results import Result
+from episodic_curiosity.experiments.runner import RunnerConfig, run_cell
+from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.record import read_config, write_config
+from episodic_curiosity.runs.stored_run import loads
 from episodic_curiosity.runs.train import train
+from episodic_curiosity.worlds.registry import what_it_loads
 from tests.runs.tiny_runs import tiny_run
 
 CURIOSITY = Path(sys.executable).with_name("curiosity")
+GYM_WORLD = tiny_run("ppo", "gym/CartPole-v1").to_dict()["world"]
 TRAP = "from pathlib import Path; Path({marker!r}).write_text('run')\n"
 
 
@@ -111,28 +118,49 @@ class TestModules:
         assert page.exists()
         assert not planted.exists()
 
-    def test_tasks_of_random_play_count_too(self, sent, capsys):
-        train(tiny_run("ppo+ec", num_updates=1), sent.with_name("ec"), progress=False)
-        config = read_config(sent.with_name("ec"))
-        config["r_network"]["random_play"]["tasks"] = ["maze/sparse"]
-        write_config(sent.with_name("ec"), config)
-        cli.main(["evaluate", str(sent.with_name("ec")), "--episodes", "1", "--device", "cpu"])
-        config["r_network"]["source"] = "/etc"
-        write_config(sent.with_name("ec"), config)
-        said = refused(capsys, "evaluate", sent.with_name("ec"))
-        assert "uses the path /etc (r_network.source)" in said
+    def test_all_that_a_run_loads_is_named(self):
+        run = tiny_run("ppo+ec", "gym/CartPole-v1")
+        play = replace(run.r_network.random_play, tasks=("gym/first:A-v0", "gym/second:B-v0"))
+        run = replace(
+            run, r_network=replace(run.r_network, source=Path("/etc"), random_play=play)
+        )
+        assert list(loads(run, to_train=True)) == [
+            "imports the Python module first (task gym/first:A-v0)",
+            "imports the Python module second (task gym/second:B-v0)",
+            "uses the path /etc (r_network.source)",
+        ]
+        assert list(loads(run, to_train=False)) == []  # to play needs none of them
+
+    @pytest.mark.parametrize(
+        ("task", "what"),
+        [
+            ("gym/a.b:C-v0", "imports the Python module a.b"),
+            ("gym/a:b:C-v0", "imports the Python module a:b"),
+            ("gym/CartPole-v1", None),
+            ("vizdoom/basic.cfg", None),
+            ("vizdoom/sparse", None),
+            ("vizdoom/./basic.cfg", "plays the file ./basic.cfg"),
+            ("vizdoom/../x.wad", "plays the file ../x.wad"),
+            ("dmlab/sparse", None),
+            ("dmlab/sparse+noise", None),
+            ("dmlab/contributed/dmlab30/rooms_watermaze", None),
+            ("dmlab//tmp/evil.lua", "runs the level script /tmp/evil.lua"),
+            ("dmlab/../evil", "runs the level script ../evil"),
+            ("maze/sparse", None),
+        ],
+    )
+    def test_what_a_task_loads(self, task, what):
+        assert what_it_loads(task) == what
 
 
 class TestScenarios:
     """A ViZDoom .cfg may name any program to start and any file to log to."""
 
-    pytest.importorskip("vizdoom")
-
     @pytest.fixture(scope="class")
     @classmethod
     def doom_run(cls, tmp_path_factory):
         """A run on a scenario that lies in its own folder, as it would be sent."""
-        import vizdoom
+        vizdoom = pytest.importorskip("vizdoom")
 
         folder = tmp_path_factory.mktemp("doom") / "run"
         shipped = Path(vizdoom.scenarios_path)
@@ -206,11 +234,24 @@ class TestLinks:
         os.replace(sent / name, elsewhere)
         (sent / name).symlink_to(elsewhere)
         before = contents(elsewhere)
-        config = read_config(sent)
-        write_config(sent, config | {"steps": config["steps"]})
         said = refused(capsys, "train", "--resume", "--out", sent)
         assert f"{sent / name} is a symbolic link to {elsewhere}" in said
         assert contents(elsewhere) == before
+
+    @pytest.mark.parametrize("name", ["results", "runs"])
+    def test_a_table_is_not_written_into_another_place(self, tmp_path, name):
+        cell = Cell(
+            table="t", task="maze/sparse", method="ppo", preset="cpu", steps=10_000, seed=0
+        )
+        folders = {"results": tmp_path / "results", "runs": tmp_path / "runs"}
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        folders[name].mkdir()
+        (folders[name] / "t").symlink_to(elsewhere)
+        outcome = run_cell(cell, RunnerConfig(**folders, device="cpu"))
+        assert outcome.state == "failed"
+        assert f"{folders[name] / 't'} is a symbolic link to {elsewhere}" in outcome.message
+        assert list(elsewhere.iterdir()) == []
 
     def test_what_is_saved_replaces_links(self, sent, tmp_path):
         victim = tmp_path / "victim"
@@ -238,6 +279,15 @@ class TestResuming:
         said = refused(capsys, "train", "--resume", "--out", sent)
         assert "it has no checkpoints" in said
         assert "6 lines of metrics, agent.json, agent.safetensors" in said
+        assert contents(sent) == before
+
+    def test_an_emptied_folder_of_checkpoints_is_no_new_run(self, sent, capsys):
+        for name in ("agent.json", "agent.safetensors"):
+            (sent / name).unlink()
+        shutil.rmtree(sent / "checkpoints")
+        (sent / "checkpoints").mkdir()
+        before = contents(sent)
+        assert "it has no checkpoints" in refused(capsys, "train", "--resume", "--out", sent)
         assert contents(sent) == before
 
     def test_an_edited_config_is_noticed(self, sent, capsys):
@@ -271,6 +321,20 @@ class TestResuming:
         (sent / "metrics.jsonl").write_text("\n".join(lines) + "\n")
         cli.main(["train", "--resume", "--out", str(sent), "--accept-changes"])
         assert read_metrics(sent)[0]["steps"] == 41
+
+    @pytest.mark.parametrize("lines", [b'{"steps": 40}\n', b"no JSON\n" * 6])
+    def test_metrics_that_cannot_be_accepted_cost_nothing(self, sent, lines, capsys):
+        (sent / "metrics.jsonl").write_bytes(lines)
+        before = contents(sent)
+        said = refused(capsys, "train", "--resume", "--out", sent, "--accept-changes")
+        assert "metrics.jsonl" in said
+        changed = {name for name, content in contents(sent).items() if before[name] != content}
+        assert changed <= {str(sent / "config.json")}
+
+    def test_changes_are_accepted_of_a_run_that_is_resumed(self, capsys):
+        for flag in ("--trust", "--accept-changes"):
+            said = refused(capsys, "train", "--task", "maze/sparse", flag)
+            assert "need --resume" in said
 
 
 class TestVersions:
@@ -338,6 +402,26 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         assert "at most 16,777,216 are read" in refused(capsys, "evaluate", sent)
 
 
+class TestCheckpoints:
+    """A forged checkpoint is answered in a sentence."""
+
+    @pytest.mark.parametrize("changes", [{"lines": "6"}, {"lines": None}, {"steps": 0.5}])
+    def test_counts_that_are_none(self, sent, changes, capsys):
+        checkpoints = Checkpoints(sent / "checkpoints")
+        number, content = checkpoints.load_newest()
+        checkpoints.save(content | changes, number + 1)
+        said = refused(capsys, "train", "--resume", "--out", sent)
+        assert "is no checkpoint of a run" in said
+
+    @pytest.mark.parametrize("name", [".000000000001.new", "000000000099"])
+    def test_a_file_in_the_place_of_a_folder(self, sent, name):
+        (sent / "checkpoints" / name).write_text("x")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # it goes back to the one before
+            cli.main(["train", "--resume", "--out", str(sent)])
+        assert len(read_metrics(sent)) == 6
+
+
 def write_result(folder: Path, **changes: object) -> Path:
     """Puts a result among others, as anybody could write one."""
     played = {"num_values": 512, "mean": 1.0, "deviation": 0.0, "low": 1.0, "high": 1.0}
@@ -376,6 +460,45 @@ def test_markdown_shows_the_text_of_results_as_it_is(tmp_path):
     assert "<img" not in text
     assert "<b>" not in text
     assert "<script" not in text
+
+
+def test_markdown_keeps_text_on_its_line(tmp_path):
+    write_result(tmp_path / "results", task="maze/x\r\r# Owned\n~~~\x1b[2J")
+    out = tmp_path / "tables.md"
+    cli.main(["report", str(tmp_path / "results"), "--markdown", str(out)])
+    assert "# Owned" not in out.read_text().splitlines()
+    assert "maze/x # Owned \\~\\~\\~\\\\x1b\\[2J" in out.read_text()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"metrics": []},
+        {"code": []},
+        {"steps": "100"},
+        {"steps": -5},
+        {"curve": [{"steps": "a"}]},
+        {"curve": [{"steps": 10**400}]},
+        {"command": "\ud800"},
+        {"variant": 3},
+    ],
+)
+def test_one_bad_result_does_not_stop_a_report(tmp_path, changes, capsys):
+    good = write_result(tmp_path / "results")
+    bad = good.with_name(good.name.replace("s0", "s1"))
+    fields = json.loads(good.read_text()) | {"seed": 1} | changes
+    bad.write_text(json.dumps(fields))
+    cli.main(["report", str(tmp_path / "results"), "--out", str(tmp_path / "page.html")])
+    said = capsys.readouterr().err
+    assert f"not counted: {bad} " in said
+
+
+def test_a_message_does_not_repaint_the_terminal(sent, capsys):
+    config = read_config(sent)
+    write_config(sent, config | {"task": "gym/\x1b[2Jevil:X-v0", "world": GYM_WORLD})
+    said = refused(capsys, "evaluate", sent)
+    assert "\x1b" not in said
+    assert "\\x1b[2Jevil" in said
 
 
 @pytest.mark.parametrize("start", ["script", "module"])
@@ -434,3 +557,39 @@ def test_a_local_cluster_listens_to_this_machine_alone(tmp_path):
     addresses = {value for name, value in said if name == "listens"}
     assert addresses
     assert addresses <= LOOPBACK
+
+
+NUMBA_CACHE = """
+import os, pickle, sys
+from numba.core import caching
+from episodic_curiosity.worlds.maze.render import render_numba
+
+class Trap:
+    def __reduce__(self):
+        return (os.system, (f"touch {sys.argv[1]}",))
+
+# The index that Numba would look for if its cache were in this folder.
+os.environ["NUMBA_CACHE_DIR"] = sys.argv[2]
+from numba.core import config
+config.CACHE_DIR = sys.argv[2]
+cache = caching.FunctionCache(render_numba._render.py_func)
+os.makedirs(cache.cache_path, exist_ok=True)
+with open(cache._cache_file._index_path, "wb") as file:
+    pickle.dump(cache._cache_file._version, file)
+    pickle.dump(Trap(), file)
+print(cache._cache_file._index_path)
+"""
+
+
+def test_numba_has_no_cache_in_the_current_folder(maze_run, tmp_path):
+    """Its index is unpickled."""
+    marker, here = tmp_path / "marker", tmp_path / "here"
+    here.mkdir()
+    command = [sys.executable, "-c", NUMBA_CACHE, str(marker), str(here / "cache")]
+    planted = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert Path(planted).exists()
+    (here / ".numba_config.yaml").write_text("cache_dir: cache\n")
+    evaluate = [CURIOSITY, "evaluate", maze_run, "--episodes", "1", "--device", "cpu"]
+    ended = subprocess.run(evaluate, cwd=here, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert not marker.exists()

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from episodic_curiosity.support.checks import printable
+
 FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130  # exit codes
 
 
@@ -15,7 +17,7 @@ def call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
         command(arguments)
         sys.stdout.flush()  # here, so that its errors are handled below
     except (ValueError, ImportError, MemoryError) as error:  # an invalid request
-        stop(MISTAKEN, str(error))
+        stop(MISTAKEN, str(error) or "not enough memory")
     except FloatingPointError as error:  # a failure at run time
         stop(FAILED, str(error))
     except BrokenPipeError:  # the reader closed the pipe, as `head` does
@@ -45,7 +47,7 @@ def whole_number(text: str) -> int:
 
 def stop(code: int, message: str) -> NoReturn:
     """Prints a message and exits."""
-    print(f"curiosity: {message}", file=sys.stderr)
+    print(f"curiosity: {printable(message)}", file=sys.stderr)
     sys.exit(code)
 
 

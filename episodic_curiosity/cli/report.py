@@ -8,6 +8,8 @@ from typing import Annotated
 
 import tyro
 
+from episodic_curiosity.support.checks import printable
+
 PAGE = Path("report.html")
 File = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
 
@@ -46,7 +48,7 @@ def report(arguments: list[str]) -> None:
 
     layout = lay_out(options.results)
     for problem in layout.problems:
-        print(f"curiosity: not counted: {problem.reason}", file=sys.stderr)
+        print(printable(f"curiosity: not counted: {problem.reason}"), file=sys.stderr)
     files = {}
     if page:
         files[page] = results_page(layout, options.results)

@@ -21,7 +21,7 @@ from episodic_curiosity.cli.arguments import (
 from episodic_curiosity.runs import presets, settings
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.record import CONFIG
-from episodic_curiosity.runs.stored_run import read_run
+from episodic_curiosity.runs.stored_run import loads, read_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,8 @@ def train(arguments: list[str]) -> None:
         )
     except KeyboardInterrupt:
         if (folder / CONFIG).exists():
-            again = f"stopped; resume with: curiosity train --resume --out {folder}"
+            trust = " --trust" if any(loads(options.run, to_train=True)) else ""
+            again = f"stopped; resume with: curiosity train --resume --out {folder}{trust}"
             print(again, file=sys.stderr)
         raise
 
@@ -85,8 +86,15 @@ def read_train(arguments: list[str]) -> TrainOptions:
     some = read_some(arguments)
     is_new = some.task or some.method or some.preset
     if some.resume and some.out and not is_new:
-        stored = read_run(Path(some.out), trust=some.trust, accept_changes=some.accept_changes)
+        stored = read_run(
+            Path(some.out),
+            trust=some.trust,
+            accept_changes=some.accept_changes,
+            to_train=True,
+        )
         run = with_r_network(some, stored)
+    elif (some.trust or some.accept_changes) and not some.resume:
+        raise ValueError("--trust and --accept-changes need --resume")
     elif some.task or some.help:
         run = resolve(some, some.task or EXAMPLE, some.method or METHOD)
     elif some.resume and not some.out:

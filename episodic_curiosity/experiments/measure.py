@@ -4,16 +4,13 @@ What a run on a CPU leaves does not depend on how often it was killed on the way
 time and hardware, is kept apart.
 """
 
-import contextlib
 import dataclasses
-import hashlib
 import math
 import platform
 import statistics
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -33,6 +30,7 @@ from episodic_curiosity.runs.train import Parts, fit, train
 from episodic_curiosity.support.files import remove_folder
 from episodic_curiosity.support.machine import find_device, num_cores, processor_name
 from episodic_curiosity.support.statistics import summarise
+from episodic_curiosity.support.version import code_version
 from episodic_curiosity.worlds.registry import make_world
 
 Device = Literal["auto", "cpu", "cuda"]  # auto: a GPU where there is one
@@ -111,7 +109,7 @@ def _measure_agent(run: Run, folder: Path, episodes: int, progress: bool) -> Mea
         folder,
         episodes=episodes,
         device=run.device,
-        trust=True,  # its config is the cell's own: whoever looks at a cell makes sure
+        run=run,
         progress=progress,
     )
     seconds = time.monotonic() - began
@@ -122,8 +120,7 @@ def _measure_agent(run: Run, folder: Path, episodes: int, progress: bool) -> Mea
 
 def _measure_r_network(run: Run, folder: Path, progress: bool) -> Measurement:
     """Fits the R-network that a run would begin with; a fit that was killed begins anew."""
-    with contextlib.suppress(OSError):
-        remove_folder(folder)
+    remove_folder(folder, ignore_errors=True)
     began = time.monotonic()
     report = fit(run, folder, progress=progress)
     timing = {"seconds": round(time.monotonic() - began, 3)}
@@ -192,18 +189,6 @@ def _point(lines: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return point
 
 
-@cache
-def code_version() -> str:
-    """The release and a fingerprint of its sources, which tells commits apart without git."""
-    from episodic_curiosity.support.version import __version__
-
-    package = Path(__file__).parents[1]
-    content = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        content.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
-    return f"{__version__} (sources {content.hexdigest()[:12]})"
-
-
 def command_for(cell: Cell, episodes: int) -> str:
     """What measures a cell again; nothing where no command does."""
     key, run = cell.key, cell.run()
@@ -215,7 +200,7 @@ def command_for(cell: Cell, episodes: int) -> str:
     if cell.measure == "r-network":
         return ""
     folder = Path("runs") / run.name
-    return f"{train_command(run, folder)}\n{evaluate_command(folder, episodes)}"
+    return f"{train_command(run, folder)}\n{evaluate_command(run, folder, episodes)}"
 
 
 def _is_in_its_table(cell: Cell) -> bool:

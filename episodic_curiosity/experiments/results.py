@@ -11,7 +11,6 @@ cell again renames it to <file>.damaged.
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import math
 import os
@@ -27,6 +26,7 @@ from episodic_curiosity.support.saving import LoadError, read_header, write_atom
 KIND = "result"
 TIMING, DAMAGED = ".timing.json", ".damaged"
 NAME = re.compile(r".+__.+__.+__\d+__s\d+\.json")  # of a cell's file
+LARGEST = 1e300  # of any number that was measured; a larger whole number is no float
 RATE, RATE_IN_ALL = "steps_per_second", "steps_per_second_in_all"
 
 
@@ -92,7 +92,7 @@ class Result:
     def to_bytes(self) -> bytes:
         """A JSON file, a line for each point of the curve."""
         content = {name: value for name, value in vars(self).items() if name != "curve"}
-        packed = saving.header_bytes(KIND, **content, sha256=_fingerprint(vars(self)))
+        packed = saving.header_bytes(KIND, **content, sha256=saving.fingerprint(vars(self)))
         points = ",\n".join(f"    {json.dumps(point, allow_nan=False)}" for point in self.curve)
         curve = f"[\n{points}\n  ]" if points else "[]"
         return packed.rstrip(b"}\n") + f',\n  "curve": {curve}\n}}\n'.encode()
@@ -105,7 +105,9 @@ class Result:
         if missing := [name for name in names if name not in header]:
             raise LoadError(f"{path} lacks {', '.join(missing)}")
         content = {name: header[name] for name in names}
-        if _fingerprint(content) != header.get("sha256"):
+        if reason := _misfit(content):
+            raise LoadError(f"{path} holds no result: {reason}")
+        if saving.fingerprint(content) != header.get("sha256"):
             raise LoadError(f"{path} was changed after it was written (fingerprints differ)")
         return cls(**content)
 
@@ -227,6 +229,33 @@ def _another(result: Result) -> str:
     return f"another cell than its name says: {result.key.path}"
 
 
-def _fingerprint(content: Mapping[str, Any]) -> str:
-    packed = json.dumps(content, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(packed.encode()).hexdigest()
+def _misfit(content: Mapping[str, Any]) -> str | None:
+    """Says which field of a result cannot be what it should; None where all can."""
+    texts = ("table", "task", "method", "preset", "code", "command")
+    is_right = {name: _is_text(content[name]) for name in texts}
+    is_right["variant"] = content["variant"] is None or _is_text(content["variant"])
+    is_right |= {name: _is_count(content[name]) for name in ("steps", "seed")}
+    is_right["config"] = isinstance(content["config"], dict)
+    is_right["action_shares"] = _has_numbers(content["action_shares"])
+    curve, metrics = content["curve"], content["metrics"]
+    is_right["curve"] = isinstance(curve, list) and all(map(_has_numbers, curve))
+    is_right["metrics"] = isinstance(metrics, dict) and all(map(_has_numbers, metrics.values()))
+    wrong = next((name for name in is_right if not is_right[name]), None)
+    return None if wrong is None else f"{wrong} is {str(content[wrong])[:40]!r}"
+
+
+def _is_text(value: object) -> bool:
+    # A lone surrogate, which JSON can hold, cannot be written to any page.
+    return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _has_numbers(value: object) -> bool:
+    """Whether this is a dict of finite numbers, or of None where nothing was measured."""
+    return isinstance(value, dict) and all(
+        number is None or (type(number) in (int, float) and abs(number) < LARGEST)
+        for number in value.values()
+    )

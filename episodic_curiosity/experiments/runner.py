@@ -40,8 +40,18 @@ from episodic_curiosity.experiments.tables import find_trained
 from episodic_curiosity.runs.build import REPLAY
 from episodic_curiosity.runs.presets import ON_THE_HOST
 from episodic_curiosity.runs.record import CHECKPOINTS
-from episodic_curiosity.support.checks import check_at_least, check_choice, usable_device
-from episodic_curiosity.support.files import UnfitFileError, append_to_file, remove_folder
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_choice,
+    printable,
+    usable_device,
+)
+from episodic_curiosity.support.files import (
+    UnfitFileError,
+    append_to_file,
+    check_own,
+    remove_folder,
+)
 from episodic_curiosity.worlds.registry import make_world
 
 PATIENCE = 10.0  # seconds to wait for cells of others before leaving them to those
@@ -108,7 +118,8 @@ def report(outcome: Outcome, number: int, total: int) -> None:
     """Says what came of a cell."""
     key = outcome.cell.key
     name = f"{key.table} {key.label} ({key.preset}, {key.steps:,} steps)"
-    print(f"[{number}/{total}] {name}: {outcome.message}", file=sys.stderr, flush=True)
+    line = printable(f"[{number}/{total}] {name}: {outcome.message}")
+    print(line, file=sys.stderr, flush=True)
 
 
 def check_cells(cells: Sequence[Cell]) -> None:
@@ -128,6 +139,7 @@ def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
         with cell_lock(path) as has_result, cell_lock(beside_run) as has_run:
             if not (has_result and has_run):
                 return Outcome(cell, "busy", "another process is at it")
+            check_own(run_folder(cell, settings.runs))
             status = _look(cell, settings)  # now nobody else can change it
             if not status.is_to_measure:
                 return _leave(cell, status)
@@ -143,6 +155,7 @@ def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
 def cell_lock(path: Path) -> Iterator[bool]:
     """Whether the cell of that result is this process's alone, until the end of the block."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    check_own(path.parent)
     lock = path.with_name(f".{path.stem}.lock")
     while True:
         with append_to_file(lock) as file:
@@ -193,8 +206,7 @@ def _measure_and_write(cell: Cell, settings: RunnerConfig) -> Outcome:
         words = f"done in {time.monotonic() - began:,.0f} s"
         write_measured(kept, measured.result, measured.timing)
     # What a run goes on from is large, and of no more use.
-    with contextlib.suppress(OSError):
-        remove_folder(folder / CHECKPOINTS)
+    remove_folder(folder / CHECKPOINTS, ignore_errors=True)
     (folder / REPLAY).unlink(missing_ok=True)
     write_measured(settings.results / cell.key.path, measured.result, measured.timing)
     remove_measured(kept)

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from episodic_curiosity.experiments.cells import Cell, why_stale
-from episodic_curiosity.experiments.measure import Measured, code_version
+from episodic_curiosity.experiments.measure import Measured
 from episodic_curiosity.experiments.results import read_measured, read_result
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.record import CHECKPOINTS, CONFIG, differences, read_config, shown
 from episodic_curiosity.runs.train import MAY_DIFFER
 from episodic_curiosity.support.saving import LoadError, UnreadableError
+from episodic_curiosity.support.version import code_version
 
 # stale: measured, or begun, as something else than the cell is today; unreadable: nobody can
 # tell, so nothing is done about it. Of the last three the cell is measured.

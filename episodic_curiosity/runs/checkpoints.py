@@ -120,7 +120,10 @@ def _read(path: Path) -> State:
     tree = config.get("state")
     if not isinstance(tree, dict) or config.get("sha256") != _fingerprint(tree):
         raise LoadError(f"{path / KIND}.json is not as it was written (fingerprints differ)")
-    state: State = _from_json(tree, tensors)
+    try:
+        state: State = _from_json(tree, tensors)
+    except (KeyError, ValueError, TypeError, RecursionError):
+        raise LoadError(f"{path / KIND}.json describes no state") from None
     return state
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import resolve
+from episodic_curiosity.runs.stored_run import loads
 
 
 def train_command(run: Run, folder: Path) -> str:
@@ -19,9 +20,10 @@ def train_command(run: Run, folder: Path) -> str:
     return _on_lines(["curiosity train", *options, f"--out {_word(str(folder))}"])
 
 
-def evaluate_command(folder: Path, episodes: int) -> str:
+def evaluate_command(run: Run, folder: Path, episodes: int) -> str:
     """The command that evaluates the agent in a run's folder."""
-    return f"curiosity evaluate {_word(str(folder))} --episodes {episodes}"
+    trust = " --trust" if any(loads(run, to_train=False)) else ""
+    return f"curiosity evaluate {_word(str(folder))} --episodes {episodes}{trust}"
 
 
 def _changes(

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.bonus.oracle import VisitedCells
+from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.stored_run import read_run
 from episodic_curiosity.support.checks import check_at_least, usable_device
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
@@ -161,17 +162,19 @@ def evaluate_run(
     deterministic: bool = False,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     seed: int = 0,
+    run: Run | None = None,
     trust: bool = False,
     progress: bool = False,
 ) -> Evaluation:
     """Evaluates the agent of a run's folder and writes evaluation.json there.
 
-    The same seed plays every run of a task on the same levels in the same order. A run whose
-    config names a module or a path is refused unless the user trusts who wrote it.
+    The same seed plays every run of a task on the same levels in the same order. The config is
+    that of `run`, or else the folder's own, which is refused without `trust` where it names a
+    module or a path.
     """
     folder = Path(folder)
     check_at_least("episodes", episodes, 1)
-    run = read_run(folder, trust=trust)
+    run = run or read_run(folder, trust=trust)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     agent = Agent.load(folder, usable_device(device))

@@ -9,7 +9,6 @@ import math
 import os
 import zlib
 from collections.abc import Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,7 +23,7 @@ from episodic_curiosity.support.saving import LoadError, write_atomically
 
 METRICS, TIMING = "metrics.jsonl", "timing.jsonl"
 CHECKSUM = "metrics_crc32"
-MAX_BYTES = 1 << 30
+MAX_BYTES = 1 << 26  # of a month's lines; in memory they take forty times as much
 
 
 class LinesWriter:
@@ -84,12 +83,14 @@ def check_lines(folder: Path, num_lines: int | None = None) -> None:
         if timing[number - 1].get(CHECKSUM) != zlib.crc32(line):
             raise LoadError(
                 f"{folder / METRICS} was changed in line {number} after it was written "
-                f"(checksums differ)"
+                f"(checksums differ); --accept-changes resumes the run all the same"
             )
 
 
 def accept_lines(folder: Path, num_lines: int) -> None:
     """Takes the first lines of the metrics as they are: writes their checksums anew."""
+    _check_count(folder, num_lines)
+    _parsed(folder / METRICS)
     lines = _whole_lines(folder / METRICS)[:num_lines]
     packed = [
         _packed(timing | _checksum(line))
@@ -100,17 +101,24 @@ def accept_lines(folder: Path, num_lines: int) -> None:
 
 def keep_lines(folder: Path, num_lines: int) -> None:
     """Cuts both files off after their first lines, as they were at a checkpoint."""
+    if num_lines:
+        _check_count(folder, num_lines)
     for path in (folder / METRICS, folder / TIMING):
         if num_lines == 0:
             create_file(path).close()
             continue
-        lines = _whole_lines(path)
-        if len(lines) < num_lines:
-            raise LoadError(
-                f"{path} has {len(lines)} lines, but had {num_lines} at the newest checkpoint"
-            )
+        lines = _whole_lines(path)[:num_lines]
         with change_file(path) as file:
-            file.truncate(sum(map(len, islice(lines, num_lines))))
+            file.truncate(sum(map(len, lines)))
+
+
+def _check_count(folder: Path, num_lines: int) -> None:
+    for path in (folder / METRICS, folder / TIMING):
+        found = len(_whole_lines(path))
+        if found < num_lines:
+            raise LoadError(
+                f"{path} has {found} lines, but had {num_lines} at the newest checkpoint"
+            )
 
 
 def _as_json(metrics: Mapping[str, float]) -> dict[str, float | None]:

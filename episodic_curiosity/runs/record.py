@@ -36,6 +36,7 @@ from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.files import append_to_file, check_own, remove_folder
 from episodic_curiosity.support.saving import LoadError
+from episodic_curiosity.support.version import code_version
 
 CONFIG = "config.json"
 TENSORBOARD, CHECKPOINTS, LOCK = "tensorboard", "checkpoints", ".lock"
@@ -184,8 +185,7 @@ class Record:
             for name in (CONFIG, METRICS, TIMING):
                 (self.folder / name).unlink(missing_ok=True)
             for name in (TENSORBOARD, CHECKPOINTS):
-                with contextlib.suppress(OSError):
-                    remove_folder(self.folder / name)
+                remove_folder(self.folder / name, ignore_errors=True)
             if os.listdir(self.folder) == [LOCK]:
                 (self.folder / LOCK).unlink()
                 with contextlib.suppress(OSError):  # somebody else has just come
@@ -195,9 +195,10 @@ class Record:
         if newest := self._checkpoints.load_newest():
             number, content = newest
             self.last_checkpoint = self._checkpoints.path(number)
-            if content.keys() != {"lines", "steps", "state"}:
+            lines, steps = content.get("lines"), content.get("steps")
+            if type(lines) is not int or type(steps) is not int or "state" not in content:
                 raise LoadError(f"{self.last_checkpoint} is no checkpoint of a run")
-            self._num_lines, self._steps = content["lines"], content["steps"]
+            self._num_lines, self._steps = max(lines, 0), max(steps, -1)
             self._state = content["state"]
         else:
             _check_nothing_lost(self.folder)
@@ -223,16 +224,19 @@ def read_config(folder: Path, *, accept_changes: bool = False) -> dict[str, Any]
     """What the run in this folder was asked to do; one that was edited since is refused."""
     header = saving.read_header(folder / CONFIG, KIND)
     config: dict[str, Any] = header["config"]
-    if not accept_changes and header.get("sha256") != saving.config_fingerprint(config):
+    if not accept_changes and header.get("sha256") != saving.fingerprint(config):
         raise LoadError(
-            f"{folder / CONFIG} was changed after it was written (fingerprints differ)"
+            f"{folder / CONFIG} was changed after it was written (fingerprints differ); "
+            f"train --resume --accept-changes continues with it"
         )
     return config
 
 
 def is_finished(folder: Path, total_steps: int) -> bool:
-    """Whether a run is done with all its steps and only lacks the checkpoints it had."""
+    """Whether these sources finished a run with all its steps and removed its checkpoints."""
     if (folder / CHECKPOINTS).exists() or not (folder / "agent.json").exists():
+        return False
+    if saving.read_header(folder / CONFIG, KIND).get("sources") != code_version():
         return False
     lines = read_metrics(folder)
     return bool(lines) and lines[-1]["steps"] == total_steps
@@ -241,24 +245,26 @@ def is_finished(folder: Path, total_steps: int) -> bool:
 def write_config(folder: Path, config: dict[str, Any]) -> None:
     """Writes config.json with the fingerprint that `read_config` checks."""
     config = json.loads(json.dumps(config))  # as it will be read
-    fingerprint = saving.config_fingerprint(config)
-    content = saving.header_bytes(KIND, config, sha256=fingerprint)
+    fingerprint = saving.fingerprint(config)
+    content = saving.header_bytes(KIND, config, sha256=fingerprint, sources=code_version())
     saving.write_atomically({folder / CONFIG: content})
 
 
 def _check_nothing_lost(folder: Path) -> None:
     """Raises where a run without checkpoints would be begun anew over what it has left.
 
-    A run that was killed before its first checkpoint has an empty folder for them, maybe lines,
-    and has saved nothing yet.
+    A run that was killed before its first checkpoint has an empty folder for them, at most the
+    line of an R-network's fit, and has saved nothing yet.
     """
     saved = [name for name in SAVED if (folder / name).exists()]
     num_lines = count_lines(folder)
-    if saved or (num_lines and not (folder / CHECKPOINTS).exists()):
+    most = 1 if (folder / CHECKPOINTS).exists() else 0
+    if saved or num_lines > most:
         there = [f"{num_lines} lines of metrics", *saved]
         raise RunFolderError(
             f"{folder} cannot be resumed: it has no checkpoints, which `curiosity table` "
-            f"removes when a run is done, but {', '.join(there)}; choose another folder (--out)"
+            f"removes when a run is done, but {', '.join(there)}; remove it or choose another "
+            f"folder (--out)"
         )
 
 

@@ -18,36 +18,46 @@ class UntrustedError(ValueError):
     """A stored config that would load something of its own; the message says what."""
 
 
-def read_run(folder: Path, *, trust: bool = False, accept_changes: bool = False) -> Run:
-    """The run in this folder.
+def read_run(
+    folder: Path, *, trust: bool = False, accept_changes: bool = False, to_train: bool = False
+) -> Run:
+    """The run in this folder, to play its agent or (`to_train`) to resume it.
 
-    Without `trust` it may name no module and no path. `accept_changes` takes a config that was
-    edited after it was written.
+    Without `trust` what is needed for that may name no module and no path; a cache of levels,
+    which decides nothing, is left out. `accept_changes` takes a config that was edited after it
+    was written.
     """
     run = Run.from_dict(read_config(folder, accept_changes=accept_changes))
-    if not trust:
-        for what in loads(run):
-            raise UntrustedError(
-                f"{folder / CONFIG} {what}, as whoever wrote it wants; "
-                f"add --trust if you trust them"
-            )
+    if trust:
+        return run
+    if getattr(run.world, "level_cache", None) is not None:
+        world = dataclasses.replace(run.world, level_cache=None)  # type: ignore[call-arg]
+        run = dataclasses.replace(run, world=world)
+    if found := list(loads(run, to_train=to_train)):
+        raise UntrustedError(
+            f"{folder / CONFIG} {', '.join(found)}, as whoever wrote it wants; "
+            f"add --trust if you trust them"
+        )
     return run
 
 
-def loads(run: Run) -> Iterator[str]:
+def loads(run: Run, *, to_train: bool) -> Iterator[str]:
     """What a run would load that is not part of this package, each as words after its name."""
     play = run.r_network.random_play if run.r_network else None
-    for task in (run.task, *(play.tasks if play else ())):
+    for task in (run.task, *(play.tasks if play and to_train else ())):
         if what := what_it_loads(task):
             yield f"{what} (task {task})"
-    for name, path in _paths(run):
-        yield f"uses the path {path} ({name})"
+    used = _paths(run) if to_train else _paths(run.world, "world")
+    yield from (f"uses the path {path} ({name})" for name, path in used)
 
 
 def _paths(value: Any, name: str = "") -> Iterator[tuple[str, Path]]:
     """Every path in a config, with the dotted name of its field."""
     if isinstance(value, Path):
         yield name, value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _paths(item, name)
     elif dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
             inner = f"{name}.{field.name}" if name else field.name

@@ -10,6 +10,13 @@ import torch
 from torch import Tensor
 
 
+def printable(text: str) -> str:
+    """The text with control characters written out: they could repaint a terminal."""
+    return "".join(
+        char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text
+    )
+
+
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raises unless the value is one of the choices."""
     choices = tuple(choices)

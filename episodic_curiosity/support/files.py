@@ -30,7 +30,7 @@ def read_file(path: Path, max_bytes: int) -> bytes:
             raise UnfitFileError(
                 f"{path} has {size:,} bytes, at most {max_bytes:,} are read of such a file"
             )
-        return file.read(max_bytes)
+        return file.read(size)
 
 
 def create_file(path: Path) -> BinaryIO:
@@ -64,12 +64,12 @@ def is_bare(name: str) -> bool:
     return Path(name).name == name
 
 
-def remove_folder(path: Path) -> None:
-    """Removes a folder with all that is in it, or a link without what it leads to."""
-    if path.is_symlink():
-        path.unlink()
-    elif path.exists():
-        shutil.rmtree(path)
+def remove_folder(path: Path, *, ignore_errors: bool = False) -> None:
+    """Removes a folder with all that is in it; of a link or a file, that alone."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=ignore_errors)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _open(path: Path, flags: int) -> BinaryIO:

@@ -10,15 +10,16 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from episodic_curiosity.support.checks import first_difference
 from episodic_curiosity.support.files import UnfitFileError, create_file, open_file, read_file
+from episodic_curiosity.support.machine import free_bytes
 from episodic_curiosity.support.version import __version__
 
 FORMAT = "episodic-curiosity"
@@ -27,6 +28,7 @@ VERSIONS = {"run": 2, "state": 2}
 FIRST_VERSION = 1  # of all others
 MAX_JSON_BYTES = 1 << 24
 MAX_NAMES_BYTES = 1 << 20  # of a safetensors file, before its tensors
+MAX_WEIGHTS_BYTES = 1 << 32  # where the system does not tell how much memory is free
 DTYPES = {
     "BOOL": torch.bool,
     "U8": torch.uint8,
@@ -53,12 +55,12 @@ def save(folder: Path, kind: str, weights: dict[str, Tensor], config: dict[str, 
     from safetensors.torch import save as to_bytes
 
     packed = to_bytes({name: tensor.cpu().contiguous() for name, tensor in weights.items()})
-    fingerprint = hashlib.sha256(packed).hexdigest()
+    sha256 = hashlib.sha256(packed).hexdigest()
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(
         {
             folder / f"{kind}.safetensors": packed,
-            folder / f"{kind}.json": header_bytes(kind, config, sha256=fingerprint),
+            folder / f"{kind}.json": header_bytes(kind, config, sha256=sha256),
         }
     )
 
@@ -69,11 +71,10 @@ def load(
     """Makes a module from the saved configuration and gives it the saved weights."""
     header = read_header(folder / f"{kind}.json", kind)
     wanted = _shapes(folder, kind, make, header["config"])
-    size = sum(tensor.nbytes for tensor in wanted.values())
     path = folder / f"{kind}.safetensors"
     if difference := first_difference(_read_shapes(path), wanted):
         raise LoadError(f"{path} {difference}{versions(header)}")
-    weights = _read_weights(path, header.get("sha256"), size + MAX_NAMES_BYTES)
+    weights = _read_weights(path, header.get("sha256"))
     module = make(**header["config"])
     module.load_state_dict(weights)
     return module.to(device)
@@ -82,9 +83,7 @@ def load(
 def read(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The saved configuration and weights, the latter in main memory."""
     header = read_header(folder / f"{kind}.json", kind)
-    # Half of the memory: the file's bytes, and the tensors made of them.
-    most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    weights = _read_weights(folder / f"{kind}.safetensors", header.get("sha256"), most)
+    weights = _read_weights(folder / f"{kind}.safetensors", header.get("sha256"))
     return header["config"], weights
 
 
@@ -100,9 +99,9 @@ def header_bytes(kind: str, config: dict[str, Any], **more: Any) -> bytes:
     return json.dumps(header, indent=2, allow_nan=False).encode() + b"\n"
 
 
-def config_fingerprint(config: dict[str, Any]) -> str:
-    """Tells whether a config was edited after it was written."""
-    packed = json.dumps(config, sort_keys=True, allow_nan=False)
+def fingerprint(content: Mapping[str, Any]) -> str:
+    """Tells whether JSON was edited after it was written."""
+    packed = json.dumps(content, sort_keys=True, allow_nan=False)
     return hashlib.sha256(packed.encode()).hexdigest()
 
 
@@ -145,7 +144,7 @@ def read_header(path: Path, kind: str) -> dict[str, Any]:
     """What `header_bytes` wrote, its config being a dict."""
     content = _read_bytes(path, MAX_JSON_BYTES)
     try:
-        header = json.loads(content)
+        header = json.loads(content, parse_constant=_refuse)  # NaN is no JSON
     except (ValueError, RecursionError):
         raise LoadError(f"{path} is not JSON: it is damaged or something else") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
@@ -163,6 +162,10 @@ def read_header(path: Path, kind: str) -> dict[str, Any]:
     if not isinstance(header.get("config"), dict):
         raise LoadError(f"{path} lacks its config")
     return header
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
 
 
 def _shapes(
@@ -188,7 +191,11 @@ def _read_shapes(path: Path) -> dict[str, Tensor]:
         with open_file(path) as file:
             (size,) = struct.unpack("<Q", file.read(8))
             described = json.loads(file.read(min(size, MAX_NAMES_BYTES)))
+            length = os.fstat(file.fileno()).st_size
         described.pop("__metadata__", None)
+        ends = [entry["data_offsets"][1] for entry in described.values()]
+        if length != 8 + size + max(ends, default=0):
+            raise ValueError
         return {
             name: torch.empty(entry["shape"], dtype=DTYPES[entry["dtype"]], device="meta")
             for name, entry in described.items()
@@ -201,20 +208,21 @@ def _read_shapes(path: Path) -> dict[str, Tensor]:
         raise LoadError(f"{path} is truncated or no safetensors file") from None
 
 
-def _read_weights(path: Path, fingerprint: str | None, max_bytes: int) -> dict[str, Tensor]:
+def _read_weights(path: Path, fingerprint: str | None) -> dict[str, Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load as from_bytes
 
-    content = _read_bytes(path, max_bytes)
-    try:
-        weights = from_bytes(content)
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise LoadError(f"{path} is truncated or no safetensors file ({error})") from None
+    # The file's bytes, the tensors made of them, and the module that they are copied into.
+    free = free_bytes(torch.device("cpu"))
+    content = _read_bytes(path, MAX_WEIGHTS_BYTES if free is None else free // 3)
     if hashlib.sha256(content).hexdigest() != fingerprint:
         raise LoadError(
             f"{path} is not the file its JSON was written for (fingerprints differ)"
         )
-    return weights
+    try:
+        return from_bytes(content)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise LoadError(f"{path} is truncated or no safetensors file ({error})") from None
 
 
 def _read_bytes(path: Path, max_bytes: int) -> bytes:

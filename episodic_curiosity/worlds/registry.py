@@ -1,5 +1,6 @@
 """Worlds by the names of their tasks."""
 
+import re
 from typing import Any
 
 import torch
@@ -14,6 +15,8 @@ from episodic_curiosity.worlds.maze.config import MazeConfig
 from episodic_curiosity.worlds.vizdoom.config import ViZDoomConfig
 
 FAMILIES = ("maze", "dmlab", "vizdoom", "gym", "ant")
+# The name of a level that Lab has; it takes others for the paths of Lua scripts.
+LAB_LEVEL = re.compile(r"[\w-]+(/[\w-]+)*")
 
 
 # What the worlds of a family can be told, where that is more than every world can.
@@ -41,6 +44,8 @@ def what_it_loads(task: str) -> str | None:
         return f"imports the Python module {module}"
     if family == "vizdoom" and not is_bare(member):
         return f"plays the file {member}"
+    if family == "dmlab" and not LAB_LEVEL.fullmatch(member.partition("+")[0]):
+        return f"runs the level script {member}"
     return None
 
 

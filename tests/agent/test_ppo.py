@@ -193,6 +193,7 @@ def test_no_auxiliary_no_next_observations(monkeypatch):
     improve = ppo._improve
     monkeypatch.setattr(ppo, "_improve", lambda batch: seen.append(batch) or improve(batch))
     ppo.update(random_rollout(6, 4), number=0)
+    assert seen
     assert all(batch.next_observation is None for batch in seen)
 
 

@@ -178,7 +178,7 @@ class BonusConformance:
         self.pay(bonus, steps)
         assert [tensor.data_ptr() for tensor in tensors_held(bonus)] == before
 
-    @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+    @pytest.mark.gpu
     def test_it_can_be_captured_in_a_cuda_graph(self):
         eager, captured = self.make(device="cuda"), self.make(device="cuda")
         steps = [

@@ -116,7 +116,7 @@ def test_nothing_waits_for_the_device():
         assert curiosity.bonus(view, first).shape == (NUM_ENVS,)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 def test_the_bonus_can_be_captured_in_a_cuda_graph():
     for comparator in ("mlp", "dot"):
         torch.manual_seed(0)

@@ -326,7 +326,7 @@ def run_forks(checkpoints, what):
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert result.returncode == 0, result.stderr
     return int(result.stdout.split(":")[1])

@@ -110,5 +110,8 @@ def test_a_world_can_be_made_with_the_options(task):
     if task.startswith("maze"):
         options["num_levels"] = 2
     world = make_world(task, num_envs=2, seed=0, **options)
-    world.reset()
+    step = world.reset()
     world.close()
+    if run.world.observation_size is not None:
+        assert step.observation.shape == (2, 3, *run.world.observation_size)
+    assert step.first.all()

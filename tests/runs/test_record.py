@@ -33,6 +33,8 @@ def run(folder, num_updates, resume, delay=0.0):
     with Record(folder, {"seed": 3}, resume=resume) as record:
         state = record.resume() or {"update": 0, "place": torch.zeros(3)}
         update, place = state["update"], state["place"]
+        if update == 0:
+            record.checkpoint(0, {"update": update, "place": place})
         while update < num_updates:
             update += 1
             place = torch.sin(place + update)
@@ -308,7 +310,7 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(tmp_path):
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert result.returncode == 0, result.stderr
     whole, killed = tmp_path / "whole", tmp_path / "killed"

@@ -61,7 +61,7 @@ def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(tmp_path):
     process = curiosity(f"{COMMAND} --out {stopped}")
     wait_for_lines(stopped / "metrics.jsonl", 5)
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=600)[1]
     assert process.returncode == 130, said
     assert f"stopped; resume with: curiosity train --resume --out {stopped}" in said
     assert "Traceback" not in said
@@ -70,7 +70,7 @@ def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(tmp_path):
     assert (stopped / "checkpoints" / f"{num_lines:012d}").is_dir()
 
     process = curiosity(f"train --resume --out {stopped}")
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=600)[1]
     assert process.returncode == 0, said
     assert f"resuming from {stopped}/checkpoints/{num_lines:012d}" in said
     assert len(read_metrics(stopped)) == 40
@@ -84,7 +84,7 @@ def curiosity(line: str) -> subprocess.Popen[str]:
 
 
 def wait_for_lines(path: Path, num_lines: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not path.exists() or path.read_bytes().count(b"\n") < num_lines:
         assert time.monotonic() < deadline, f"{path} has too few lines"
         time.sleep(0.01)

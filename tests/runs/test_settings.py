@@ -108,6 +108,7 @@ def test_tasks_are_those_of_the_worlds_that_are_here():
 )
 def test_a_task_that_is_there(task):
     settings.check_task(task)
+    assert settings.find_settings(task, "ppo").ppo is not None
 
 
 @pytest.mark.parametrize("task", ["maze/sprase", "sparse", "gym/", "gym", "mars/sparse", ""])

@@ -7,7 +7,6 @@ from episodic_curiosity.support.cuda_graphs import WARM_UPS, Captured, graph_dev
 from tests.support import fake_graphs
 
 CPU = torch.device("cpu")
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
 def test_without_capture_every_call_is_made_with_its_arguments():
@@ -54,7 +53,7 @@ def test_only_work_on_a_gpu_is_captured(device, can_capture, expected):
     assert found == (None if expected is None else torch.device(expected))
 
 
-@needs_gpu
+@pytest.mark.gpu
 def test_replays_do_what_calls_would():
     seen = []
     total = torch.zeros((), device="cuda")

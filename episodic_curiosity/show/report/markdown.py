@@ -18,6 +18,7 @@ from episodic_curiosity.show.report.tables import (
     overall_table,
     plain_table,
 )
+from episodic_curiosity.support.checks import printable
 
 
 def results_markdown(layout: Layout, folder: Path, command: str) -> str:
@@ -84,5 +85,5 @@ def _cell(content: str | Entry) -> str:
 
 def escaped(text: str) -> str:
     """Escapes text of a result file, which is untrusted, for Markdown and HTML."""
-    one_line = " ".join(text.split("\n"))
-    return re.sub(r"([\\`*\[\]|])", r"\\\1", html.escape(one_line, quote=False))
+    shown = html.escape(printable(" ".join(text.split())), quote=False)
+    return re.sub(r"([\\`*~\[\]|])", r"\\\1", shown)

@@ -12,7 +12,7 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
-from episodic_curiosity.support.numba_threads import match_threads
+from episodic_curiosity.support.numba_setup import match_threads
 from episodic_curiosity.worlds.ant import texels as table
 from episodic_curiosity.worlds.ant import textures
 from episodic_curiosity.worlds.ant.scene import FLOOR_TILES, TILE, Scene, camera_axes

@@ -1,6 +1,6 @@
-"""DeepMind Lab itself, for those who have built it: the paper's levels and any other.
+"""DeepMind Lab, where it is installed: the paper's levels and any other.
 
-levels says what is played and world puts the games together. engine plays one inside a worker
-process, with loading, level_cache and far_starts beside it; build looks at the installed build
-with the probe that runs in such a process.
+levels defines the levels and world steps N of them. engine runs one inside a worker process,
+with the help of loading, level_cache and far_starts. build examines the installed build by
+running probe in a worker process.
 """

@@ -1,6 +1,6 @@
-"""Frames in another size, each new pixel the mean of the area that it covers.
+"""Resizes frames by area averaging: each new pixel is the mean of the area it covers.
 
-Shapes: n frames of h x w pixels, H x W in the new size.
+Shapes: n frames of h x w pixels, resized to H x W.
 """
 
 import torch
@@ -23,7 +23,7 @@ class AreaResize:
 
 
 def _shares(old: int, new: int) -> Tensor:
-    """How much each of the old pixels contributes to each of the new ones, (new, old)."""
+    """The weight of each old pixel in each new pixel, (new, old)."""
     edges = torch.arange(old + 1, dtype=torch.float64)
     begin = torch.arange(new, dtype=torch.float64)[:, None] * old / new
     end = begin + old / new

@@ -1,4 +1,4 @@
-"""The build of DeepMind Lab that is installed here: is there one, and what can it do."""
+"""Finds the installed build of DeepMind Lab and its capabilities."""
 
 import functools
 import importlib.util
@@ -11,34 +11,34 @@ from episodic_curiosity.worlds.processes.workers import Workers
 
 PROBE = (Path(__file__).with_name("probe.py"), "Probe")
 FIELDS = {"report": ((8192,), "uint8")}
-PATIENCE = 300.0  # seconds: a level that is timed has to be compiled first
+PATIENCE = 300.0  # seconds; includes compiling a level when steps are timed
 
 
 class Build(NamedTuple):
-    """What a build says of itself."""
+    """The capabilities and speed of a build."""
 
     version: str
-    folder: str  # of its own files
-    is_patched: bool  # has the authors' least distance from starts to goals
-    overrides_layouts: bool  # can be told to play a layout of one's own
-    seconds_to_begin: float | None = None  # an episode in a maze that has to be compiled
+    folder: str  # of its runfiles
+    is_patched: bool  # has the authors' minGoalDistance setting
+    overrides_layouts: bool  # can play custom layouts
+    seconds_to_begin: float | None = None  # first episode, including compiling its maze
     steps_per_second: float | None = None  # of one environment
 
 
 def check_installed(task: str = "sparse") -> None:
-    """Raises, and says what to do instead, where there is no module `deepmind_lab`."""
+    """Raises if the module `deepmind_lab` is not installed."""
     if importlib.util.find_spec("deepmind_lab") is None:
         raise ImportError(
-            f"dmlab/{task} needs the module deepmind_lab, which is in no package registry: "
-            "docs/dmlab.md says how to build it; maze/... runs the same tasks without it"
+            f"dmlab/{task} needs the module deepmind_lab, which is not on PyPI: docs/dmlab.md "
+            "explains how to build it; maze/... runs the same tasks without it"
         )
 
 
 @functools.cache
 def examine_build(num_steps: int = 0) -> Build:
-    """Looks at the build in a process of its own; times some steps if there are to be any.
+    """Examines the build in a separate process; times `num_steps` steps unless 0.
 
-    Looks once: while this process runs, nobody installs another build.
+    Cached: the build is assumed not to change while this process runs.
     """
     check_installed()
     level = find_level("very-sparse")
@@ -53,5 +53,5 @@ def examine_build(num_steps: int = 0) -> Build:
     finally:
         workers.close()
     if "error" in report:
-        raise ImportError(f"deepmind_lab is there but cannot be used: {report['error']}")
+        raise ImportError(f"deepmind_lab is installed but cannot be used: {report['error']}")
     return Build(**report)

@@ -1,4 +1,4 @@
-"""What a run can tell DeepMind Lab."""
+"""Options of the DeepMind Lab worlds."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,22 +9,22 @@ from episodic_curiosity.worlds.base import WorldConfig
 
 @dataclass(frozen=True, kw_only=True)
 class DMLabConfig(WorldConfig):
-    """The games of DeepMind Lab; sizes are height and width, None is the task's own."""
+    """DeepMind Lab; sizes are (height, width), None is the task's default."""
 
-    stagger: bool = False  # let the first episodes begin at any point of their clock
-    episode_steps: int | None = None  # the clock ends an episode after so many, at the latest
-    actions: str | None = None  # nine, no-fire or three, each also with +idle
-    frame_size: tuple[int, int] | None = None  # what Lab draws and the rest is made of
-    level_cache: Path | None = None  # a folder for compiled levels, to be shared by runs
-    redraw_starts: bool = False  # very-sparse without the authors' patch: from the layout
-    renderer: Literal["software", "hardware"] = "software"  # hardware: a GPU draws
-    pictures: Path | None = None  # a folder of images for a television
-    # Seconds until a process counts as frozen, enough for all levels to be compiled at once;
-    # None: by the environments for each core.
+    stagger: bool = False  # begin the first episodes at random step counts
+    episode_steps: int | None = None  # episodes are truncated after this many steps
+    actions: str | None = None  # action set: nine, no-fire or three, optionally with +idle
+    frame_size: tuple[int, int] | None = None  # size that Lab renders, before resizing
+    level_cache: Path | None = None  # folder for compiled levels; runs may share it
+    redraw_starts: bool = False  # draw far starts here, for builds without the authors' patch
+    renderer: Literal["software", "hardware"] = "software"  # hardware: render on a GPU
+    pictures: Path | None = None  # folder of images for a television
+    # Seconds until a worker counts as hung; must cover compiling all levels in parallel.
+    # None: derived from the number of environments per core.
     timeout: float | None = None
 
     def __post_init__(self) -> None:
-        """A relative folder for levels means the one it was when it was named."""
+        """Makes `level_cache` absolute, so that a resumed run finds it from any directory."""
         super().__post_init__()
         if self.level_cache is not None:
             object.__setattr__(self, "level_cache", self.level_cache.absolute())

@@ -1,4 +1,4 @@
-"""One game of DeepMind Lab as a worker plays it, as worlds/processes/worker.py says."""
+"""One DeepMind Lab environment, with the engine interface of worlds/processes/worker.py."""
 
 import os
 from pathlib import Path
@@ -13,28 +13,27 @@ from .loading import load_lab
 
 VIEW = "DEBUG.CAMERA.PLAYER_VIEW_NO_RETICLE"  # (3, h, w), without head-up display
 POSITION, ROTATION = "DEBUG.POS.TRANS", "DEBUG.POS.ROT"  # x, y, z; pitch, yaw, roll
-REMAINING = "FRAMES_REMAINING_AT_60"  # on the level's own clock
-LAYOUT = "DEBUG.MAZE.LAYOUT"  # empty where a level is no maze
+REMAINING = "FRAMES_REMAINING_AT_60"  # until the level's own time limit
+LAYOUT = "DEBUG.MAZE.LAYOUT"  # empty for levels that are not mazes
 NEEDED, WELCOME = (VIEW, POSITION, ROTATION), (REMAINING, LAYOUT)
 LARGEST_SEED = 2**31 - 1
 LAYOUT_BYTES = 4096
 
 
 def observed_fields(height: int, width: int) -> dict[str, tuple[tuple[int, ...], str]]:
-    """What `observe` fills, for frames of that size."""
+    """Shape and dtype of each field that `observe` fills."""
     return {
         "frame": ((3, height, width), "uint8"),
-        "pose": ((4,), "float32"),  # x, y, z and heading
-        "remaining": ((), "float32"),  # frames on the level's own clock
+        "pose": ((4,), "float32"),  # x, y, z, yaw
+        "remaining": ((), "float32"),  # frames until the level's own time limit
         "layout": ((LAYOUT_BYTES,), "uint8"),
     }
 
 
 class LabEngine:
-    """A `deepmind_lab.Lab`, which is never asked for an observation once it has ended.
+    """A `deepmind_lab.Lab` environment; it is never observed after its episode has ended.
 
-    A respawn at a goal is part of the episode: there Lab's frame number falls, the place
-    changes, and nothing else has to be done.
+    Reaching a goal respawns the agent within the same episode; Lab's frame number then falls.
     """
 
     def __init__(
@@ -49,9 +48,9 @@ class LabEngine:
         level_cache: str | None,
         renderer: str,
     ) -> None:
-        """`settings` decide the size of a frame, among others: Lab takes nothing but strings.
+        """`settings` are Lab's, all strings; they include the frame size.
 
-        With `far_starts`, layouts are changed so that no start is nearer to its goal.
+        `far_starts` is the least path length from start to goal, in cells; 0 keeps all starts.
         """
         self._level, self._settings, self._renderer = level, settings, renderer
         self._actions = [np.array(action, np.intc) for action in actions]
@@ -75,7 +74,7 @@ class LabEngine:
     def observe(self, row: dict[str, NDArray[Any]]) -> None:
         observed = self._lab.observations()
         if observed[VIEW].shape != row["frame"].shape:
-            raise ValueError(f"frames are {observed[VIEW].shape}, not {row['frame'].shape}")
+            raise ValueError(f"frames must be {row['frame'].shape}, got {observed[VIEW].shape}")
         row["frame"][...] = observed[VIEW]
         row["pose"][:3] = observed[POSITION]
         row["pose"][3] = observed[ROTATION][1]
@@ -83,8 +82,8 @@ class LabEngine:
         layout = observed.get(LAYOUT, "").encode()
         if len(layout) > len(row["layout"]):
             raise ValueError(
-                f"the layout of {self._level} takes {len(layout)} bytes, "
-                f"there is room for {len(row['layout'])}"
+                f"the layout of {self._level} must have at most {len(row['layout'])} bytes, "
+                f"got {len(layout)}"
             )
         row["layout"][: len(layout)] = np.frombuffer(layout, np.uint8)
         row["layout"][len(layout) :] = 0
@@ -95,16 +94,16 @@ class LabEngine:
             lab.close()
 
     def start(self) -> Any:
-        """A new `Lab` that observes what is needed and, where its level has that, the rest."""
+        """Returns a new `Lab` with the NEEDED observations and those of WELCOME that exist."""
         lab = self._make([])
         listed = {entry["name"] for entry in lab.observation_spec()}
         lab.close()
         if missing := [name for name in NEEDED if name not in listed]:
-            raise ValueError(f"{self._level} does not list {', '.join(missing)}")
+            raise ValueError(f"{self._level} does not provide {', '.join(missing)}")
         return self._make([name for name in (*NEEDED, *WELCOME) if name in listed])
 
     def _make(self, observations: list[str]) -> Any:
-        """In the current folder, where a build lets one say so; older ones do not."""
+        """Makes a `Lab` with its temporary files in the current folder, if the build can."""
         arguments = {
             "config": self._settings,
             "renderer": self._renderer,
@@ -119,7 +118,7 @@ class LabEngine:
         return make(self._level, observations, **arguments)
 
     def _override_layout(self, seed: int) -> None:
-        """Has the next episode played in the maze of a seed, with its far starts alone."""
+        """Makes the next episode use the seed's maze with only its far starts."""
         layout = self._lab.read_property(f"func.entityLayer.{seed}")
         variations = self._lab.read_property(f"func.variationsLayer.{seed}")
         far = with_far_starts(layout, self._far_starts, seed)

@@ -1,8 +1,8 @@
-"""Starts far from the goal, for builds of Lab that cannot be told a least distance.
+"""Starts far from the goal, for builds of Lab without the authors' minGoalDistance.
 
-A layout of Lab's explore levels has many places `G`, of which an episode draws one for its
-goal, and many starts `P`. Here one goal is left of them, and the starts that are far from it:
-Lab, told to play this layout, has nothing else to draw, neither at first nor after a goal.
+A layout of Lab's explore levels has many possible goals `G` and starts `P`, from which Lab
+draws. The rewritten layout has one goal and the starts that are far from it, so that every
+spawn and respawn is far from the goal.
 """
 
 import random
@@ -13,7 +13,7 @@ GridCell = tuple[int, int]  # row, column
 
 
 def with_far_starts(layout: str, distance: int, seed: int) -> str:
-    """The layout with a goal that the seed draws and starts at least so many cells from it."""
+    """Keeps one goal, drawn by the seed, and the starts at least `distance` cells from it."""
     rows = layout.splitlines()
     goals = [cell for cell in _cells(rows) if _at(rows, cell) == GOAL]
     random.Random(seed).shuffle(goals)
@@ -22,14 +22,14 @@ def with_far_starts(layout: str, distance: int, seed: int) -> str:
         far = {cell for cell, length in lengths.items() if length >= distance}
         if any(_at(rows, cell) == START for cell in far):
             return _rewritten(rows, goal, far)
-    raise ValueError(f"no goal of this layout has a start {distance} cells away")
+    raise ValueError(f"no goal of this layout has a start at least {distance} cells away")
 
 
 def path_lengths(rows: Sequence[str], goal: GridCell) -> dict[GridCell, int]:
-    """Steps from the goal to every cell that can be reached, doors taken for open."""
+    """Path length from the goal to every reachable cell; doors count as open."""
     lengths = {goal: 0}
     reached = [goal]
-    for row, column in reached:  # grows on the way: nearer cells come first
+    for row, column in reached:  # breadth-first: the list grows while iterating
         for down, right in ((-1, 0), (1, 0), (0, -1), (0, 1)):
             cell = (row + down, column + right)
             if cell not in lengths and _at(rows, cell) != WALL:
@@ -39,7 +39,7 @@ def path_lengths(rows: Sequence[str], goal: GridCell) -> dict[GridCell, int]:
 
 
 def _rewritten(rows: Sequence[str], goal: GridCell, far: set[GridCell]) -> str:
-    """The layout with floor in place of all other goals, and of starts that are not far."""
+    """Replaces all other goals, and the starts that are not far, by floor."""
     lines = [list(row) for row in rows]
     for cell in _cells(rows):
         is_start, is_goal = _at(rows, cell) == START, _at(rows, cell) == GOAL

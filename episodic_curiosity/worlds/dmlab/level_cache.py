@@ -1,4 +1,4 @@
-"""Compiled levels in a folder: a maze takes Lab ten seconds to compile and one to read."""
+"""A folder of compiled levels: Lab compiles a maze in 10 s and reads it in 1 s."""
 
 import fcntl
 import hashlib
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 class LevelCache:
-    """What `deepmind_lab.Lab` takes for a level cache; any number of processes may share one.
+    """A level cache for `deepmind_lab.Lab`; any number of processes may share one.
 
-    A level is written under another name and renamed: who reads it sees all of it or nothing.
+    Writes are atomic: a level is written under a temporary name, then renamed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -18,7 +18,7 @@ class LevelCache:
         folder.mkdir(parents=True, exist_ok=True)
 
     def fetch(self, key: str, pk3_path: str) -> bool:
-        """Copies a compiled level to where Lab wants it; says whether there is one."""
+        """Copies a compiled level to `pk3_path`; returns whether it was cached."""
         try:
             shutil.copyfile(self._file(key), pk3_path)
         except FileNotFoundError:
@@ -26,7 +26,7 @@ class LevelCache:
         return True
 
     def write(self, key: str, pk3_path: str) -> None:
-        """Keeps what Lab has just compiled, one writer at a time."""
+        """Stores a compiled level, one writer at a time."""
         file = self._file(key)
         with (self._folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -37,5 +37,5 @@ class LevelCache:
             os.replace(unfinished, file)
 
     def _file(self, key: str) -> Path:
-        """A key holds a hash of the level, and whatever else a file's name may not."""
+        """The file of a key; hashed, because keys contain characters not allowed in names."""
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.pk3"

@@ -1,4 +1,4 @@
-"""What is played: the paper's tasks by the names of our mazes, or any level by Lab's own."""
+"""Levels by name: the paper's tasks under the names of our mazes, or any level of Lab."""
 
 import dataclasses
 import os
@@ -10,12 +10,12 @@ from episodic_curiosity.worlds.base import Split
 from episodic_curiosity.worlds.lab.tasks import LAB_TASKS
 
 FRAMES_PER_SECOND = 60
-REPEAT = 4  # frames of a step
-LONGEST = 300  # seconds; no level of DMLab-30 takes more
+REPEAT = 4  # frames per step
+LONGEST = 300  # seconds; the longest level of DMLab-30
 FOLDER = "contributed/dmlab30/"
-MIN_GOAL_DISTANCE = "minGoalDistance"  # of the authors' patch
+MIN_GOAL_DISTANCE = "minGoalDistance"  # a setting of the authors' patch
 
-# What the seeds of a split are mixed with, so that no two have a level in common: the authors'.
+# Mixed into the seeds of each split, so that splits share no level. The authors' values.
 MIXER_SEEDS: dict[Split, int] = {
     "r-network": 0,
     "train": 0x3D23BE66,
@@ -55,7 +55,7 @@ DMLAB_30 = (
     "explore_object_rewards_few",
     "explore_object_rewards_many",
 )
-# Two of them have a script of their own to be tested with, which has to be asked for.
+# Test variants of two of them; Lab loads these only with allowHoldOutLevels.
 HELD_OUT = ("rooms_collect_good_objects_test", "rooms_exploit_deferred_effects_test")
 
 _SECONDS = {
@@ -68,7 +68,7 @@ _SECONDS = {
     "rooms_collect_good_objects_test": 60,
 }
 
-# By the names of our mazes: look right, look up, strafe right, forward, fire, jump, crouch.
+# Values for look right, look up, strafe right, forward, fire, jump and crouch.
 ACTIONS = {
     "forward": (0, 0, 0, 1, 0, 0, 0),
     "back": (0, 0, 0, -1, 0, 0, 0),
@@ -85,13 +85,13 @@ ACTIONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """One level and what a task makes of it."""
+    """A level of Lab with the changes of a task."""
 
-    path: str  # as Lab finds it
-    episode_steps: int  # at most: the level has a clock of its own
+    path: str  # as Lab looks it up
+    episode_steps: int  # at most; the level may end earlier
     actions: str = "nine"
     reward_scale: float = 1.0
-    min_goal_distance: int = 0  # cells from a start to its goal
+    min_goal_distance: int = 0  # least path length from start to goal, in cells
     settings: dict[str, str] = field(default_factory=dict)
 
     def engine_options(
@@ -103,7 +103,7 @@ class Level:
         level_cache: str | Path | None = None,
         renderer: str = "software",
     ) -> dict[str, Any]:
-        """Arguments of engine.LabEngine."""
+        """Returns the arguments of engine.LabEngine."""
         return {
             "level": self.path,
             "settings": self.settings | settings,
@@ -117,10 +117,10 @@ class Level:
 
 
 def find_level(task: str) -> Level:
-    """The level of one of the paper's tasks, of DMLab-30 by its name, or of any path."""
+    """Returns a level by task of the paper, by name in DMLab-30 or by path."""
     if not task:
         raise ValueError(
-            f"dmlab/... must be one of {', '.join(LAB_TASKS)} or the name of a level"
+            f"dmlab/... must be one of {', '.join(LAB_TASKS)} or the name of a level, got ''"
         )
     played = LAB_TASKS.get(task)
     name = task if played is None else played.level

@@ -1,4 +1,4 @@
-"""The module `deepmind_lab`, also where its own way of loading itself no longer works."""
+"""Imports `deepmind_lab`, also where its package's own loader no longer works."""
 
 import importlib
 import importlib.util
@@ -7,12 +7,12 @@ from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import ModuleType
 
-# Its package imports these only to find and load the library that lies beside it.
-GONE = ("imp", "pkg_resources")  # from Python 3.12 on, or without setuptools
+# The package imports these only to find and load its shared library.
+GONE = ("imp", "pkg_resources")  # missing from Python 3.12 on, or without setuptools
 
 
 def load_lab(name: str = "deepmind_lab") -> ModuleType:
-    """Imports the module; where its `__init__` needs what is gone, loads its library."""
+    """Imports the module; loads its shared library directly if `__init__` needs GONE."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as missing:
@@ -28,6 +28,6 @@ def load_lab(name: str = "deepmind_lab") -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where the library looks for itself
+    sys.modules[name] = module  # the library looks itself up here
     spec.loader.exec_module(module)
     return module

@@ -1,6 +1,6 @@
-"""Looks at the installed build of DeepMind Lab from inside a worker process.
+"""Examines the installed build of DeepMind Lab inside a worker process.
 
-What Lab does to a process that loads it, and what happens to one that it ends, stays there.
+The process isolates the caller from side effects and crashes of Lab.
 """
 
 import json
@@ -17,28 +17,28 @@ LONGEST_ERROR = 1000  # characters
 
 
 class Probe:
-    """An engine whose only observation is a report, in JSON."""
+    """An engine whose only observation is a JSON report."""
 
     def __init__(self, *, setting: str, engine: dict[str, Any], steps: int) -> None:
-        """Whether the level of an engine takes a setting; how long some steps of it take."""
+        """Tests whether the engine's level accepts `setting`; times `steps` steps unless 0."""
         self._engine, self._setting, self._steps = engine, setting, steps
         self._report: dict[str, Any] = {}
 
     def begin(self, seed: int) -> None:
         try:
             self._report = self._examine(seed)
-        except Exception as error:  # the report says what is wrong with the build
+        except Exception as error:  # reported to the caller
             self._report = {"error": f"{type(error).__name__}: {error}"[:LONGEST_ERROR]}
 
     def act(self, action: int) -> tuple[float, bool]:
-        raise NotImplementedError(f"a probe does not act, but was asked for action {action}")
+        raise NotImplementedError(f"a probe cannot act, got action {action}")
 
     def observe(self, row: dict[str, NDArray[Any]]) -> None:
         written = json.dumps(self._report).encode()
         row["report"][: len(written)] = np.frombuffer(written, np.uint8)
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Does nothing: `begin` closes its engines."""
 
     def _examine(self, seed: int) -> dict[str, Any]:
         module = load_lab()
@@ -57,7 +57,7 @@ class Probe:
         try:
             LabEngine(**self._engine | {"settings": settings}).start().close()
         except RuntimeError as error:
-            if self._setting not in str(error):  # something else is wrong
+            if self._setting not in str(error):  # another error
                 raise
             return False
         return True
@@ -81,7 +81,7 @@ class Probe:
 
 
 def _overrides_layouts(lab: Any) -> bool:
-    """Whether layouts can be read for a seed, and others be played in their place."""
+    """True if the layout of a seed can be read and overridden."""
     if not hasattr(lab, "read_property"):
         return False
     try:

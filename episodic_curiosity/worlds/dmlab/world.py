@@ -1,4 +1,4 @@
-"""DMLabWorld: N games of DeepMind Lab behind the World protocol.
+"""DMLabWorld: N DeepMind Lab environments behind the World protocol.
 
 Shapes: N environments.
 """
@@ -42,16 +42,16 @@ from episodic_curiosity.worlds.processes.workers import Workers
 from episodic_curiosity.worlds.processes.world import Array, WorkerWorld
 
 ENGINE = (Path(__file__).with_name("engine.py"), "LabEngine")
-FRAME_SIZE = (120, 160)  # the authors'
+FRAME_SIZE = (120, 160)  # as in the authors' code
 LEAST_TIMEOUT = 300.0  # seconds
-COMPILING = 40.0  # seconds that a core takes for one level: twice what was measured
+COMPILING = 40.0  # seconds to compile one level on one core: twice the measured time
 RENDERERS = ("software", "hardware")
 
 logger = logging.getLogger(__name__)
 
 
 class DMLabWorld(WorkerWorld):
-    """The paper's tasks or any other level, one process for each environment.
+    """The paper's tasks or any other level, with one process per environment.
 
     Policy and curiosity see the same frames, without reticle or head-up display.
     """
@@ -76,13 +76,13 @@ class DMLabWorld(WorkerWorld):
         renderer: Literal["software", "hardware"] = "software",
         timeout: float | None = None,
     ) -> None:
-        """Sizes are (height, width): Lab draws `frame_size`, of which the others are made.
+        """Sizes are (height, width); Lab renders `frame_size`, the others are resized from it.
 
-        `actions` is a set of our mazes, `idle` adds one that does nothing. A folder for a
-        `level_cache` may be shared by any number of worlds. `redraw_starts` is for tasks with
-        a least distance from start to goal, on builds that lack it. `stagger` lets the first
-        episodes begin at any point of their clock; `timeout`, in seconds, has to be enough for
-        all levels to be compiled at once: by default it depends on how many cores do that.
+        `actions` names an action set of our mazes; `idle` adds an action that does nothing.
+        Any number of worlds may share a `level_cache`. `redraw_starts` enforces a task's least
+        distance from start to goal on builds that cannot. `stagger` begins the first
+        episodes at random step counts. `timeout`, in seconds, must cover compiling all levels
+        in parallel; the default depends on the number of cores.
         """
         check_installed(task)
         check_at_least("num_envs", num_envs, 1)
@@ -147,18 +147,18 @@ class DMLabWorld(WorkerWorld):
         }
 
     def layout(self, env: int = 0) -> str:
-        """One environment's maze as text, north at the top; empty where a level has none."""
+        """Returns one environment's maze as text, north at the top; empty if it has none."""
         written: bytes = self._board.present["layout"][env].tobytes()
         return written.rstrip(b"\0").decode()
 
     def overhead(self, env: int = 0, **marks: Any) -> Picture:
-        """One environment's maze from above, (H, W, 3) bytes; marks as in draw_overhead.
+        """Draws one environment's maze from above, (H, W, 3) bytes; marks as in draw_overhead.
 
-        Lab does not tell which doors are open, nor which `G` has the goal.
+        Open doors and the goal are not marked: Lab does not report them.
         """
         layout = self.layout(env)
         if not layout:
-            raise ValueError(f"{self.spec.task} has no maze that could be drawn from above")
+            raise ValueError(f"{self.spec.task} has no maze to draw from above")
         try:
             cells = from_text(re.sub(r"[^*HIPG\s]", " ", layout)).cells[0]
         except ValueError as error:
@@ -178,13 +178,13 @@ class DMLabWorld(WorkerWorld):
         return sizes[self.spec.observation_shape[1:]], sizes[self.spec.view_shape[1:]]
 
     def _lengths(self) -> Array:
-        """By the levels' own clocks where they end before ours."""
+        """Episode lengths in steps: the level's own time limit if it is shorter than ours."""
         steps, remaining = self.spec.episode_steps, self._board.present["remaining"]
         own = np.where(remaining > 0, np.ceil(remaining / REPEAT), steps)
         return np.minimum(own, steps).astype(np.int64)
 
     def _terminated(self, end: Array) -> Array:
-        """Ends by the task; a level that ends where its own clock does has run out of time."""
+        """True for ends by the task; the level's own time limit counts as truncation."""
         remaining = self._board.final["remaining"]  # before the last step
         by_clock = (remaining > 0) & (remaining < REPEAT + 0.5)
         by_task: Array = (end == End.BY_TASK) & ~by_clock
@@ -201,7 +201,7 @@ def _drawable(frame_size: tuple[int, int]) -> tuple[int, int]:
 
 
 def _writable(folder: Path) -> Path:
-    """Makes the folder of a level cache; raises where there can be none."""
+    """Creates the folder of a level cache; raises unless it can be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -209,32 +209,31 @@ def _writable(folder: Path) -> Path:
             f"level_cache must be a folder, got {str(folder)!r} ({error.strerror})"
         ) from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise ValueError(f"level_cache must be a folder to write to, got {str(folder)!r}")
+        raise ValueError(f"level_cache must be a writable folder, got {str(folder)!r}")
     return folder
 
 
 def _patience(num_envs: int) -> float:
-    """Seconds in which all environments can have their levels compiled on the cores here."""
+    """Seconds that are enough to compile one level per environment on the cores here."""
     rounds = math.ceil(num_envs / num_cores())
     return max(LEAST_TIMEOUT, COMPILING * rounds)
 
 
 def _needs_far_starts(task: str, redraw_starts: bool) -> bool:
-    """Whether starts have to be drawn here; raises where a build cannot play the task so."""
+    """Returns whether starts must be drawn here; raises if the build cannot run the task."""
     build = examine_build()
     if build.is_patched:
         return False
     lacks = f"this build of deepmind_lab lacks the authors' {MIN_GOAL_DISTANCE}"
     if not build.overrides_layouts:
         raise ValueError(
-            f"{lacks} and cannot play layouts of our own: build it with their patch, as "
-            f"docs/dmlab.md says, or play maze/{task}"
+            f"{lacks} and cannot play custom layouts: build it with their patch "
+            f"(docs/dmlab.md) or use maze/{task}"
         )
     if not redraw_starts:
         raise ValueError(
-            f"{lacks}, which dmlab/{task} needs: build it with their patch, as docs/dmlab.md "
-            "says, or have starts drawn from the layout with redraw_starts=True "
-            "(--world.redraw-starts)"
+            f"{lacks}, which dmlab/{task} needs: build it with their patch (docs/dmlab.md) or "
+            "draw starts from the layout with redraw_starts=True (--world.redraw-starts)"
         )
     logger.warning("%s: starts are drawn from the layout instead", lacks)
     return True

@@ -1,1 +1,1 @@
-"""What our mazes and DeepMind Lab itself share: tasks, layouts as text, maps from above."""
+"""Code shared by our mazes and DeepMind Lab: tasks, text layouts and overhead maps."""

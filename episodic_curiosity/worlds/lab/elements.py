@@ -1,7 +1,7 @@
-"""What levels are made of, whoever draws them.
+"""The elements of a level: cells, doors, sprites and their coordinates.
 
-Coordinates are DeepMind Lab's: x east, y north, z up; a text maze's cell is 100 units wide
-and row 0 of its text is the north edge, so arrays are stored south first: [y, x].
+Coordinates are DeepMind Lab's: x east, y north, z up. A cell of a text maze is 100 units wide.
+The first line of its text is the north edge; arrays are stored south first, [y, x].
 """
 
 from enum import IntEnum
@@ -19,23 +19,23 @@ COLOURS: tuple[Colour, ...] = (  # of keys and fences
 
 
 class CellKind(IntEnum):
-    """What stands in a cell."""
+    """The kind of a cell."""
 
     CORRIDOR = 0  # floor with the corridor look
     ROOM = 1  # floor with the episode's room look
-    WALL = 2  # solid; its faces wear the look of the floor cell that sees them
+    WALL = 2  # solid; a face has the look of the floor cell in front of it
     VOID = 3  # solid but invisible: no wall, no floor, only sky
-    DOOR_H = 4  # floor with a door slab along x in mid-cell: a north/south passage
-    DOOR_I = 5  # floor with a door slab along y in mid-cell: an east/west passage
+    DOOR_H = 4  # floor with a door slab along x through its centre: a north/south passage
+    DOOR_I = 5  # floor with a door slab along y through its centre: an east/west passage
 
 
 class DoorStyle(IntEnum):
-    SLAB = 0  # dark ribbed slab; open, it is slid 92 units (H: +x, I: +y) into the wall
-    FENCE = 1  # coloured rails and posts one can see through; open, it is gone
+    SLAB = 0  # dark ribbed slab; opens by sliding 92 units (H: +x, I: +y) into the wall
+    FENCE = 1  # coloured, see-through rails and posts; disappears when open
 
 
 class Sprite(IntEnum):
-    """What a billboard shows; sizes and heights are in maze/render/textures.py."""
+    """The image on a billboard; sizes and heights are in maze/render/textures.py."""
 
     NONE = 0
     GOAL = 1
@@ -52,10 +52,10 @@ class Sprite(IntEnum):
 
 
 class Theme(NamedTuple):
-    """How all levels of a task are laid out in space; plain numbers."""
+    """The geometry shared by all levels of a task, in units."""
 
     origin: tuple[float, float] = (0.0, 0.0)  # the outer corner of cell [0, 0]
-    cell: tuple[float, float] = (100.0, 100.0)  # a cell's extent along x and y
+    cell: tuple[float, float] = (100.0, 100.0)  # extent of a cell along x and y
     wall_height: float = 100.0  # above the floor; the eye is 50 above the floor
     ceiling: bool = False  # a flat light-blue ceiling at wall_height instead of the sky
     door_style: DoorStyle = DoorStyle.SLAB

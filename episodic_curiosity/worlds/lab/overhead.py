@@ -1,6 +1,6 @@
-"""A level from above, for reports: RGB arrays, north at the top.
+"""Overhead maps of levels, for reports: RGB arrays, north at the top.
 
-Shapes: H x W cells, p pixels a cell, T places of a trajectory, M places in memory, I items.
+Shapes: H x W cells, p pixels per cell, T positions of a trajectory, M positions in memory.
 """
 
 import math
@@ -44,12 +44,12 @@ AGENT_COLOUR: Colour = (20, 20, 20)
 
 
 class FloorPlan(NamedTuple):
-    """One level of a pool, [y, x] from the south."""
+    """The map of one level, stored south first: [y, x]."""
 
     cells: NDArray[np.uint8]  # (H, W) CellKind
     doors: NDArray[np.uint8]  # (H, W) index of the door in a door cell
-    door_colours: NDArray[np.uint8] | None = None  # (D,) where doors are coloured fences
-    open_doors: int = 0  # bit d is set where door d is open
+    door_colours: NDArray[np.uint8] | None = None  # (D,) if doors are coloured fences
+    open_doors: int = 0  # bit mask: bit d is set if door d is open
 
 
 def draw_overhead(
@@ -63,12 +63,13 @@ def draw_overhead(
     agent: tuple[float, float, float] | None = None,
     mark_size: float = 1.0,
 ) -> Picture:
-    """(H p, W p, 3). Items are (sprite, x, y), the trajectory (T, 2) turns from blue to yellow,
-    memory places (M, 2) are white rings, the agent is (x, y, yaw). The way, the rings and the
-    agent can be drawn larger, for small pictures.
+    """Draws a level as (H p, W p, 3) bytes.
+
+    Items are (sprite, x, y) and the agent is (x, y, yaw). The trajectory (T, 2) turns from blue
+    to yellow, memory positions (M, 2) are white rings; `mark_size` scales all but the items.
     """
     if pixels_per_cell < 4:
-        raise ValueError(f"pixels_per_cell is {pixels_per_cell}; it must be at least 4.")
+        raise ValueError(f"pixels_per_cell must be at least 4, got {pixels_per_cell}")
     canvas = _Canvas(theme, level.cells.shape, pixels_per_cell)
     canvas.paint_cells(level)
     for y, x in np.argwhere(
@@ -90,14 +91,14 @@ def draw_overhead(
 
 
 class _Canvas:
-    """Pixels from the south, and where the world's coordinates lie on them."""
+    """Pixels stored south first, with the mapping from world coordinates."""
 
     def __init__(self, theme: Theme, shape: tuple[int, ...], pixels_per_cell: int) -> None:
         height, width = shape
         self.scale = pixels_per_cell
         self.origin, self.cell = np.array(theme.origin), np.array(theme.cell)
         self.pixels = np.zeros((height * pixels_per_cell, width * pixels_per_cell, 3), np.uint8)
-        # The middle of each pixel, in cells.
+        # Pixel centres, in cells.
         self.y, self.x = (
             (np.arange(size) + 0.5) / pixels_per_cell for size in self.pixels.shape[:2]
         )
@@ -105,7 +106,7 @@ class _Canvas:
     def paint_cells(self, level: FloorPlan) -> None:
         cells = level.cells.repeat(self.scale, 0).repeat(self.scale, 1)
         self.pixels[:] = np.array(CELL_COLOURS, np.uint8)[cells]
-        # A thin line around every cell of floor helps to count them.
+        # A thin grid makes floor cells countable.
         seam = ((self.y % 1 < 1 / self.scale)[:, None]) | (self.x % 1 < 1 / self.scale)
         floor = (cells != CellKind.WALL) & (cells != CellKind.VOID)
         self.pixels[seam & floor] = (self.pixels[seam & floor] * 0.88).astype(np.uint8)
@@ -137,21 +138,21 @@ class _Canvas:
         colour: Colour | NDArray[np.floating],
         hole: float = -1.0,
     ) -> None:
-        """A disc around a place of the world, its radius in cells and at least one pixel."""
+        """Draws a disc at world coordinates; the radius is in cells, at least one pixel."""
         x, y = (np.asarray(place)[:2] - self.origin) / self.cell
         radius = max(radius, 0.7 / self.scale)
-        # Only the pixels around it: a long way has thousands of discs.
+        # Only nearby pixels are tested: a long trajectory has thousands of discs.
         rows, columns = self._around(y, radius), self._around(x, radius)
         distance = np.hypot(self.x[columns] - x, (self.y[rows] - y)[:, None])
         self.pixels[rows, columns][(distance <= radius) & (distance > hole)] = colour
 
     def _around(self, middle: float, radius: float) -> slice:
-        """The pixels at most so far from the middle, in cells, along one axis."""
+        """Pixels within a radius of a centre along one axis, both in cells."""
         first, last = (middle - radius) * self.scale, (middle + radius) * self.scale
         return slice(max(0, math.floor(first)), max(0, math.ceil(last)))
 
     def arrow(self, x: float, y: float, yaw: float, mark_size: float) -> None:
-        """A triangle that points where the agent looks."""
+        """Draws the agent as a triangle that points along its yaw."""
         heading = np.radians(yaw)
         east, north = ((x, y) - self.origin) / self.cell
         right, up = self.x - east, (self.y - north)[:, None]

@@ -1,11 +1,11 @@
-"""The paper's seven tasks, as far as they are the same in our mazes and in DeepMind Lab.
+"""The paper's seven tasks: the part shared by our mazes and DeepMind Lab.
 
-The numbers are those of the paper's section 4 and appendix.
+The numbers are from the paper's section 4 and appendix.
 """
 
 from dataclasses import dataclass
 
-ORACLE_CELL = 30.0  # units, the side of a Grid-Oracle cell
+ORACLE_CELL = 30.0  # side of a Grid-Oracle cell, in units
 
 _NINE = (
     "forward",
@@ -24,12 +24,12 @@ ACTION_SETS = _SETS | {f"{name}+idle": (*names, "idle") for name, names in _SETS
 
 @dataclass(frozen=True, kw_only=True)
 class LabTask:
-    """A level of DMLab-30, and what the paper changes about it."""
+    """A level of DMLab-30 with the paper's changes."""
 
     level: str
     actions: str = "nine"
     reward_scale: float = 1.0
-    min_goal_distance: int = 0  # cells from a start to its goal
+    min_goal_distance: int = 0  # least path length from start to goal, in cells
 
 
 _GOALS = "explore_goal_locations_large"
@@ -45,8 +45,8 @@ LAB_TASKS = {
 
 
 def find_actions(name: str) -> tuple[str, ...]:
-    """The action names of a set, in the order of their numbers."""
+    """Returns the action names of a set, in the order of their indices."""
     if name not in ACTION_SETS:
         choices = ", ".join(ACTION_SETS)
-        raise ValueError(f"there is no action set {name!r}; choose one of {choices}")
+        raise ValueError(f"actions must be one of {choices}, got {name!r}")
     return ACTION_SETS[name]

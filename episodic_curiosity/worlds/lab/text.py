@@ -1,7 +1,7 @@
 """Levels as text, in DeepMind Lab's characters, north at the top.
 
-`*` wall, space floor, `P` a place to start from, `G` a place for the goal, `H` a door across a
-north-south passage, `I` a door across an east-west passage. Shapes: B mazes, H x W cells.
+`*` wall, space floor, `P` possible start, `G` possible goal, `H` door in a north-south passage,
+`I` door in an east-west passage. Shapes: B mazes, H x W cells.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ Bytes = NDArray[np.uint8]
 
 
 class Mazes(NamedTuple):
-    """What a level's text says."""
+    """A batch of parsed levels."""
 
     cells: Bytes  # (B, H, W) CellKind
     spawn: Bools  # (B, H, W)
@@ -29,7 +29,7 @@ class Mazes(NamedTuple):
 
 
 def to_text(mazes: Mazes, index: int = 0) -> str:
-    """One maze of a batch, a line a row."""
+    """Returns one maze of a batch as text, one line per row."""
     cells = mazes.cells[index]
     characters = np.full(cells.shape, " ")
     for character, cell in CHARACTERS.items():
@@ -40,32 +40,32 @@ def to_text(mazes: Mazes, index: int = 0) -> str:
 
 
 def from_text(text: str) -> Mazes:
-    """A batch of one maze; floor in blocks of 2 x 2 cells or more gets the room look."""
+    """Parses text into a batch of one maze; floor in blocks of 2 x 2 cells or more is ROOM."""
     check_type("layout", text, str)
     lines = text.strip("\r\n").splitlines() or [""]
     height, width = len(lines), len(lines[0])
     for number, line in enumerate(lines, 1):
         if len(line) != width:
             raise ValueError(
-                f"Line {number} of the level has {len(line)} characters and line 1 has "
-                f"{width}; all lines of a level must be equally long."
+                f"line {number} of the level must have {width} characters like line 1, "
+                f"got {len(line)}"
             )
         for column, character in enumerate(line, 1):
             if character not in CHARACTERS and character not in FLOOR:
                 raise ValueError(
-                    f"Line {number}, column {column} of the level is {character!r}; "
-                    "the characters of a level are '*', ' ', 'P', 'G', 'H' and 'I'."
+                    f"line {number}, column {column} of the level must be one of "
+                    f"'*', ' ', 'P', 'G', 'H' and 'I', got {character!r}"
                 )
             on_border = number in (1, height) or column in (1, width)
             if on_border and character != "*":
                 raise ValueError(
-                    f"Line {number}, column {column} of the level is {character!r}; "
-                    "the border of a level must be '*' all round."
+                    f"line {number}, column {column} of the level is on its border and "
+                    f"must be '*', got {character!r}"
                 )
     if height * width > MAX_CELLS:
-        raise ValueError(f"A level of {height} x {width} has more than {MAX_CELLS} cells.")
+        raise ValueError(f"a level must have at most {MAX_CELLS} cells, got {height} x {width}")
     if "P" not in text:
-        raise ValueError("The level has no 'P'; an agent needs a place to start from.")
+        raise ValueError("the level must have a start 'P', got none")
     characters = np.array([list(line) for line in lines[::-1]])
     cells = np.where(
         _in_blocks(np.isin(characters, list(FLOOR))), CellKind.ROOM, CellKind.CORRIDOR
@@ -76,9 +76,9 @@ def from_text(text: str) -> Mazes:
 
 
 def check_doors(cells: Bytes) -> None:
-    """Raises where a door of an (H, W) level has no walls at its ends.
+    """Raises unless every door of an (H, W) level has walls at both ends.
 
-    Its slab fills the cell from wall to wall: a body is to meet it from that cell alone.
+    A slab spans its cell from wall to wall, so that bodies can only meet it inside that cell.
     """
     for kind, ends, sides in (
         (CellKind.DOOR_H, ((0, -1), (0, 1)), "west and east"),
@@ -87,13 +87,13 @@ def check_doors(cells: Bytes) -> None:
         for y, x in np.argwhere(cells == kind):
             if any(cells[y + up, x + right] != CellKind.WALL for up, right in ends):
                 raise ValueError(
-                    f"Line {len(cells) - y}, column {x + 1} of the level is a door; "
-                    f"it needs a wall '*' to its {sides}."
+                    f"line {len(cells) - y}, column {x + 1} of the level is a door and "
+                    f"must have a wall '*' to its {sides}"
                 )
 
 
 def _in_blocks(floor: Bools) -> Bools:
-    """The floor cells that belong to some 2 x 2 block of floor, (H, W)."""
+    """Mask of the floor cells that are part of a 2 x 2 block of floor, (H, W)."""
     corner = floor[:-1, :-1] & floor[1:, :-1] & floor[:-1, 1:] & floor[1:, 1:]
     blocks = np.zeros_like(floor)
     for up in (0, 1):

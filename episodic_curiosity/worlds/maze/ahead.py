@@ -1,9 +1,9 @@
-"""Compiles what mazes need on a GPU in other processes, while their own is busy elsewhere.
+"""Compiles the GPU functions of mazes in other processes, to shorten the first start.
 
-A process compiles one thing after the other. Of a maze the rules take longest and are needed
-last; before them it is the second half of a picture. So one more process for each begins at
-once, with a few levels; what it compiles waits in the compiler's cache on disk, where the first
-finds it. Only a first start gains by it; the marks beside the cache tell others not to try.
+A process compiles one function at a time. The rules take longest and are needed last; the last
+rendering pass comes second. Each gets a helper process, which compiles it for a few levels and
+leaves the result in the compiler's cache on disk, where the main process finds it. A mark file
+next to the cache tells later runs that there is nothing left to compile.
 """
 
 import ast
@@ -26,7 +26,7 @@ from episodic_curiosity.support.version import __version__
 from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.tasks import change_task, find_task
 
-CORES_EACH = 4  # of those at work, for the compiler has helpers of its own
+CORES_EACH = 4  # per helper: the compiler itself runs several processes
 MOST_LEVELS = 32
 PATIENCE = 120.0  # seconds
 PROGRAM = f"import sys; from {__name__}_work import main; main(*sys.argv[1:])"
@@ -35,34 +35,34 @@ logger = logging.getLogger(__name__)
 
 
 class Helper:
-    """Another process, until somebody has waited for it."""
+    """A process that compiles ahead, until `wait` has collected it."""
 
     def __init__(self, mark: Path, what: str, *arguments: object) -> None:
-        """What to do, see ahead_work, with which literals; when it is done there is a mark."""
+        """Starts ahead_work.WORK[what] with literal arguments; it creates `mark` when done."""
         self._what = what
         self._lock = Lock()
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - for as long as the process
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process runs
         try:
             self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
                 [sys.executable, "-P", "-c", PROGRAM, str(mark), what, repr(arguments)],
                 stdin=subprocess.DEVNULL,
                 stdout=self._said,
                 stderr=self._said,
-                start_new_session=True,  # Ctrl-C is for this process, which then ends that one
+                start_new_session=True,  # Ctrl-C reaches this process, which ends that one
                 env=environ | {"PYTHONPATH": pathsep.join(_import_path())},
             )
         except OSError:
             self._said.close()
             raise
-        weakref.finalize(self, self._process.kill)  # at the end of this process too
+        weakref.finalize(self, self._process.kill)  # also when this process exits
 
     @property
     def is_at_work(self) -> bool:
-        process = self._process  # which another thread may have waited for just now
+        process = self._process  # another thread may set it to None
         return process is not None and process.poll() is None
 
     def wait(self) -> None:
-        """Returns when it is done, or can be done only here."""
+        """Waits for the process to end, at most PATIENCE; warns if it failed."""
         with self._lock:
             if self._process is None:
                 return
@@ -85,7 +85,7 @@ class Helper:
 
 
 class Ahead(NamedTuple):
-    """What is compiled ahead for the worlds of a task."""
+    """The helpers of a task's worlds."""
 
     rules: Helper | None
     pictures: Helper | None
@@ -100,11 +100,11 @@ class Ahead(NamedTuple):
 
 
 class _Begun(NamedTuple):
-    num_envs: int  # what it is compiled for
-    helper: Helper | None  # None: there was nothing to gain, or it could not be started
+    num_envs: int  # that it compiles for
+    helper: Helper | None  # None: not needed, or could not be started
 
 
-_BEGUN: dict[tuple[object, ...], _Begun] = {}  # by what is compiled
+_BEGUN: dict[tuple[object, ...], _Begun] = {}  # by the key in begin_ahead
 
 
 def begin_ahead(
@@ -116,7 +116,7 @@ def begin_ahead(
     num_levels: int | None,
     device: torch.device,
 ) -> Ahead:
-    """Starts what there is to gain by; options as of MazeWorld, `size` of its observations."""
+    """Starts the useful helpers; options as in MazeWorld, `size` is observation_size."""
     few = min(num_levels or MOST_LEVELS, MOST_LEVELS)
     arguments = (name, dict(changes), num_envs, few, str(device))
     if not _will_be_found() or not _are_literals(arguments):
@@ -126,7 +126,7 @@ def begin_ahead(
     grid = (layout.height, layout.width) if isinstance(layout, MazeLayout) else layout
 
     def helper(what: str, graph: tuple[object, ...], *more: object) -> Helper | None:
-        key = (what, device, *graph, few == 1)  # of one level, the number is compiled in
+        key = (what, device, *graph, few == 1)  # torch specialises on a single level
         if key not in _BEGUN:
             mark = _mark(device, num_envs, *key)
             is_needed = _has_cores() and not mark.exists()
@@ -152,7 +152,7 @@ def _start(mark: Path, what: str, *arguments: object) -> Helper | None:
 def _warn(what: str, why: str) -> None:
     logger.warning(
         "the process that compiles the mazes' %s ahead %s; they are compiled here instead, "
-        "which takes longer",
+        "which is slower",
         what,
         why,
     )
@@ -165,8 +165,8 @@ def _has_cores() -> bool:
 
 
 def _will_be_found() -> bool:
-    """Whether there is a cache on disk, and no setting that would make this process miss."""
-    import torch._inductor.config as inductor  # slow to import, and only a GPU needs it
+    """True if the compiler's disk cache is on and no setting makes this process miss it."""
+    import torch._inductor.config as inductor  # slow to import; only needed on a GPU
 
     return (
         inductor.fx_graph_cache
@@ -185,12 +185,12 @@ def _are_literals(arguments: tuple[object, ...]) -> bool:
 
 
 def _import_path() -> list[str]:
-    """Where this process imports from; an empty entry means the present folder."""
+    """The import path of this process, with empty entries as the current folder."""
     return [folder or getcwd() for folder in sys.path if isinstance(folder, str)]
 
 
 def _mark(device: torch.device, *what: object) -> Path:
-    """A file that is there when this has been compiled ahead on this machine."""
+    """The file that exists once `what` has been compiled ahead on this machine."""
     from torch._inductor.runtime.cache_dir_utils import cache_dir
 
     gpu = torch.cuda.get_device_name(device)

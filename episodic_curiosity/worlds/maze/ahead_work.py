@@ -1,4 +1,4 @@
-"""What the processes of ahead.py do: they compile what a world with more levels will need."""
+"""The work of ahead.py's processes: compiles for few levels what any number of them needs."""
 
 import ast
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from episodic_curiosity.worlds.maze.tasks import change_task, find_task
 
 
 def main(mark: str, what: str, arguments: str) -> None:
-    """Does one of WORK, with the literals that are written there, and leaves the mark."""
+    """Runs WORK[what] with literal arguments, then creates the file `mark`."""
     with torch.no_grad():
         WORK[what](*ast.literal_eval(arguments))
     Path(mark).touch()
@@ -34,7 +34,7 @@ def compile_rules(
     device: str,
     backend: str = "inductor",
 ) -> None:
-    """One step of the rules."""
+    """Compiles one step of the rules."""
     _, rules, state = _few_levels(name, changes, num_envs, num_levels, device)
     actions = torch.zeros(num_envs, dtype=torch.int64, device=device)
     compile_advance(rules, num_envs, backend)(state, actions)
@@ -49,7 +49,7 @@ def compile_pictures(
     size: tuple[int, int],
     backend: str = "inductor",
 ) -> None:
-    """The last part of pictures; those before it are drawn with, but not compiled."""
+    """Compiles the last rendering pass; the passes before it run uncompiled."""
     pool, rules, state = _few_levels(name, changes, num_envs, num_levels, device)
     theme = rules.task.theme
     level_map = make_level_map(theme, pool, device)
@@ -71,7 +71,7 @@ WORK: dict[str, Callable[..., None]] = {"rules": compile_rules, "pictures": comp
 def _few_levels(
     name: str, changes: Mapping[str, Any], num_envs: int, num_levels: int, device: str
 ) -> tuple[LevelPool, Rules, MazeState]:
-    """Levels, their rules, and a state in which episodes have begun."""
+    """Returns a few levels, their rules and a state in which episodes have begun."""
     task = change_task(find_task(name), changes)
     pool = find_pool(task, layout=None, num_levels=num_levels, level_seed=0, split="train")
     rules = Rules(task, make_levels(task, pool, torch.device(device)), always=True)

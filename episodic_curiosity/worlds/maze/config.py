@@ -1,4 +1,4 @@
-"""What a run can tell the mazes."""
+"""Options of the mazes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,21 +9,21 @@ from episodic_curiosity.worlds.base import Split, WorldConfig
 
 @dataclass(frozen=True, kw_only=True)
 class MazeConfig(WorldConfig):
-    """The mazes; sizes are height and width, None is the task's own."""
+    """The mazes; sizes are (height, width), None is the task's default."""
 
-    stagger: bool = False  # let the first episodes begin at any point of their clock
-    episode_steps: int | None = None  # the clock ends an episode after so many
-    actions: str | None = None  # nine, no-fire or three, each also with +idle
-    maze_size: int | None = None  # cells on a side, walls included; odd
-    rooms: int | None = None  # at most
-    room_size: int | None = None  # cells on a side; odd
-    min_goal_distance: int | None = None  # cells from a start to its goal
-    doors: bool | None = None  # where rooms and corridors meet
-    num_levels: int | None = None  # drawn for each split
-    level_seed: int = 0  # another one draws other levels
-    layout: str | None = None  # one level of one's own, as the text of a maze
-    pictures: Path | None = None  # a folder of images for a television
+    stagger: bool = False  # begin the first episodes at random step counts
+    episode_steps: int | None = None  # episodes are truncated after this many steps
+    actions: str | None = None  # action set: nine, no-fire or three, optionally with +idle
+    maze_size: int | None = None  # cells per side, including walls; odd
+    rooms: int | None = None  # maximum number of rooms
+    room_size: int | None = None  # cells per side; odd
+    min_goal_distance: int | None = None  # least path length from start to goal, in cells
+    doors: bool | None = None  # doors where rooms and corridors meet
+    num_levels: int | None = None  # levels generated per split
+    level_seed: int = 0  # seed of the generated levels
+    layout: str | None = None  # a custom level, as text
+    pictures: Path | None = None  # folder of images for a television
 
     def options(self, split: Split) -> dict[str, Any]:
-        """As for every world; final frames are drawn later, by whoever wants one."""
+        """As in WorldConfig, but final frames are left to be drawn from `final_snapshot`."""
         return super().options(split) | {"final_frames": False}

@@ -30,7 +30,7 @@ IDS = {
 
 
 def register() -> None:
-    """Makes the ids known to Gymnasium; harmless when called again."""
+    """Registers the ids with Gymnasium; may be called repeatedly."""
     for name, task in IDS.items():
         if name not in gymnasium.registry:
             gymnasium.register(
@@ -41,7 +41,7 @@ def register() -> None:
 
 
 class MazeVectorEnv(VectorEnv[Array, Array, Array]):
-    """A world as Gymnasium sees it; `info["position"]` is (N, 3), in DeepMind Lab's units."""
+    """A world as a VectorEnv; `info["position"]` is (N, 3), in DeepMind Lab's units."""
 
     metadata: dict[str, Any] = {  # noqa: RUF012, an instance attribute in Gymnasium
         "autoreset_mode": AutoresetMode.SAME_STEP,
@@ -57,9 +57,9 @@ class MazeVectorEnv(VectorEnv[Array, Array, Array]):
         max_episode_steps: int | None = None,
         **options: Any,
     ) -> None:
-        """The options are those of make_world; until reset gives a seed, it is random."""
+        """Options are those of make_world; the seed is random until `reset` sets one."""
         if render_mode not in (None, "rgb_array"):
-            raise ValueError(f"render_mode can be 'rgb_array' or None, got {render_mode!r}")
+            raise ValueError(f"render_mode must be 'rgb_array' or None, got {render_mode!r}")
         self.num_envs, self.render_mode = num_envs, render_mode
         seed = int(self.np_random.integers(1 << 63))
         if max_episode_steps is not None:
@@ -76,7 +76,7 @@ class MazeVectorEnv(VectorEnv[Array, Array, Array]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begins a new episode everywhere; a seed begins the whole series anew."""
+        """Begins a new episode everywhere; a seed restarts the sequence of episodes."""
         if options:
             raise ValueError(f"reset takes no options, got {', '.join(options)}")
         super().reset(seed=seed)
@@ -84,10 +84,10 @@ class MazeVectorEnv(VectorEnv[Array, Array, Array]):
         return self._observation(step.observation), self._info(step)
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Acts once everywhere; an episode that ends begins again in the same step."""
+        """Steps every environment; one whose episode ends is reset in the same step."""
         actions = np.asarray(actions)
         if not np.issubdtype(actions.dtype, np.integer):
-            raise ValueError(f"actions must be whole numbers, got {actions.dtype}")
+            raise ValueError(f"actions must be integers, got {actions.dtype}")
         chosen = torch.as_tensor(actions.astype(np.int64), device=self._world.spec.device)
         step = self._world.step(chosen)
         return (
@@ -99,7 +99,7 @@ class MazeVectorEnv(VectorEnv[Array, Array, Array]):
         )
 
     def render(self) -> tuple[Array, ...]:
-        """The newest observations."""
+        """Returns the latest observations."""
         return tuple(self._newest)
 
     def close_extras(self, **_: Any) -> None:
@@ -111,7 +111,7 @@ class MazeVectorEnv(VectorEnv[Array, Array, Array]):
         return self._newest
 
     def _info(self, step: Step) -> dict[str, Any]:
-        """Positions, and what was seen last where an episode has just ended."""
+        """Positions, and the final observations of episodes that have just ended."""
         assert step.position is not None
         everywhere = np.ones(self.num_envs, np.bool_)
         info: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A maze from above, with its things and its agent."""
+"""Overhead map of a maze scene."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from episodic_curiosity.worlds.maze.render.scene import Scene
 
 
 def overhead_of(theme: Theme, pool: LevelPool, scene: Scene, row: int, **marks: Any) -> Picture:
-    """The level of one row of a scene, with its things and its agent."""
+    """Draws the level of one row of a scene from above, with its items and its agent."""
     level = int(scene.level[row])
     kinds, places = scene.sprite[row].tolist(), scene.sprite_position[row].tolist()
     fenced = theme.door_style == DoorStyle.FENCE

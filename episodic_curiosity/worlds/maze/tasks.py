@@ -1,6 +1,6 @@
-"""The seven maze tasks: where they are played, what they pay, when they end.
+"""The seven maze tasks: levels, rewards and episode lengths.
 
-The numbers are DeepMind Lab's levels as the paper uses them (its section 4 and appendix).
+The numbers are those of DeepMind Lab's levels as the paper uses them (section 4 and appendix).
 """
 
 import dataclasses
@@ -16,11 +16,11 @@ from episodic_curiosity.worlds.maze.levels.pool import ROOM_THEME
 from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout
 from episodic_curiosity.worlds.maze.rules.body import SLAB
 
-LOOK = 20 * 0.1056  # degrees turned in one frame
+LOOK = 20 * 0.1056  # degrees turned per frame
 
 
 class Command(NamedTuple):
-    """What an action holds down for the four frames of a step."""
+    """The controls that an action holds for the four frames of a step."""
 
     forward: float = 0.0
     right: float = 0.0
@@ -44,17 +44,17 @@ COMMANDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class MazeTask:
-    """One task; its `rule` is about a goal, keys and doors, or objects in a room."""
+    """One task; `rule` selects between a goal, keys and doors, and objects in a room."""
 
     rule: Literal["goal", "keys", "objects"] = "goal"
-    layout: MazeLayout | PuzzleLayout | None = None  # None: the one room of the objects
+    layout: MazeLayout | PuzzleLayout | None = None  # None: the single room of dense-2
     theme: Theme = TEXT_MAZE
     slab: float = SLAB
     floor: float = 1.0  # height of the floor in DeepMind Lab's coordinates
     episode_steps: int = 1800
     reward_scale: float = 1.0
     actions: str = "nine"
-    idle: bool = False  # one more action, which does nothing
+    idle: bool = False  # adds an action that does nothing
 
     @property
     def action_names(self) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ TASKS = {
     ),
 }
 
-# What a caller may change, and the layout's name for it.
+# Options that change the layout, with the fields they set.
 LAYOUT_OPTIONS = {
     "maze_size": ("height", "width"),
     "rooms": ("max_rooms",),
@@ -106,7 +106,7 @@ LAYOUT_OPTIONS = {
     "min_goal_distance": ("min_goal_distance",),
     "doors": ("doors",),
 }
-# ... what MazeWorld takes itself, and what it hands on to the task.
+# Options of MazeWorld itself, and options of the task.
 WORLD_OPTIONS = (
     "observation_size",
     "view_size",
@@ -125,7 +125,7 @@ def find_task(name: str) -> MazeTask:
 
 
 def change_task(task: MazeTask, options: Mapping[str, Any]) -> MazeTask:
-    """The task with a caller's changes, such as maze_size=9 or episode_steps=300."""
+    """Returns the task with changes such as maze_size=9 or episode_steps=300."""
     layout_changes: dict[str, Any] = {}
     task_changes: dict[str, Any] = {}
     for option, value in options.items():
@@ -135,11 +135,11 @@ def change_task(task: MazeTask, options: Mapping[str, Any]) -> MazeTask:
             fields = LAYOUT_OPTIONS[option]
             values = value if isinstance(value, tuple) else (value,) * len(fields)
             if len(values) != len(fields):
-                raise ValueError(f"{option} wants {len(fields)} numbers or one, got {value!r}")
+                raise ValueError(f"{option} must be 1 or {len(fields)} numbers, got {value!r}")
             layout_changes |= zip(fields, values, strict=True)
         else:
             choices = ", ".join((*WORLD_OPTIONS, *TASK_OPTIONS, *LAYOUT_OPTIONS))
-            raise ValueError(f"mazes have no option {option!r}; there are {choices}")
+            raise ValueError(f"mazes have no option {option!r}; choose one of {choices}")
     if layout_changes:
         if not isinstance(task.layout, MazeLayout):
             given = ", ".join(option for option in options if option in LAYOUT_OPTIONS)

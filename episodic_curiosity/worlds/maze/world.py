@@ -39,11 +39,11 @@ from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, s
 from episodic_curiosity.worlds.maze.tasks import change_task, find_task
 
 LAYOUT_DECIDES = {"maze_size", "rooms", "room_size"}
-ORIGIN_HEIGHT = 24.125  # of a body's origin above the floor
+ORIGIN_HEIGHT = 24.125  # height of a body's origin above the floor
 
 
 class MazeWorld:
-    """One of the maze tasks; `step` mutates it in place, so that a CUDA graph can replay it."""
+    """One of the maze tasks; `step` works in place, so that a CUDA graph can replay it."""
 
     def __init__(
         self,
@@ -64,13 +64,12 @@ class MazeWorld:
     ) -> None:
         """Sizes are (height, width); `changes` are the options of tasks.change_task.
 
-        Worlds with different seeds play different episodes on the same levels, those
-        of `level_seed`; `stagger` lets the first episodes begin at any point of their clock.
-        Without `final_frames` a step gives `final_snapshot` for those who want the last frame
-        of an episode drawn later: a GPU otherwise draws all frames twice in every step.
+        `level_seed` decides the levels, `seed` the episodes on them. `stagger` begins the first
+        episodes at random step counts. Without `final_frames`, a step returns `final_snapshot`
+        in place of final frames: a GPU would draw all frames twice in every step.
         """
         if split not in SPLITS:
-            raise ValueError(f"there is no split {split!r}; choose one of {', '.join(SPLITS)}")
+            raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
         check_at_least("num_envs", num_envs, 1)
         check_at_least("level_seed", level_seed, 0)
         if num_levels is not None:
@@ -78,7 +77,7 @@ class MazeWorld:
         observation_size = check_size("observation_size", observation_size)
         view_size = check_size("view_size", view_size or observation_size)
         if layout is not None and (clash := sorted(LAYOUT_DECIDES & changes.keys())):
-            raise ValueError(f"a layout of one's own already decides {', '.join(clash)}")
+            raise ValueError(f"a custom layout cannot be combined with {', '.join(clash)}")
         self._task = change_task(find_task(task), changes)
         self._device = usable_device(device)
         self._stagger, self._final_frames = stagger, final_frames
@@ -137,7 +136,7 @@ class MazeWorld:
         )
 
     def reset(self, seed: int | None = None) -> Step:
-        """Begins a new episode everywhere; a seed begins the whole series of them anew."""
+        """Begins a new episode everywhere; a seed restarts the sequence of episodes."""
         if seed is not None:
             keep(self._state, self._unborn(self.spec.num_envs, seed))
         state = self._rules.new_episode(self._state)
@@ -150,7 +149,7 @@ class MazeWorld:
         return step._replace(first=torch.ones_like(step.first))
 
     def step(self, actions: Tensor) -> Step:
-        """Acts once everywhere; the final_... fields are None while no episode ends."""
+        """Steps every environment; the `final_...` fields may be None if no episode ended."""
         self._check_begun()
         actions = self._checked(actions)
         self._ahead.wait_for_rules()
@@ -166,25 +165,25 @@ class MazeWorld:
         return step._replace(final_observation=observation, final_view=view)
 
     def observe(self) -> Step:
-        """What there is to see now, without acting."""
+        """Returns the current observations without acting."""
         self._check_begun()
         nothing = torch.zeros_like(self._state.yaw)
         no = nothing.bool()
         return self._emit(TaskSignals(nothing, no, no.clone()), no.clone())
 
     def place(self, position: Tensor, yaw: Tensor) -> Step:
-        """Puts bodies at (N, 2) or (N, 3) positions, at rest, looking along (N,) degrees."""
+        """Moves bodies to (N, 2) or (N, 3) positions, at rest, facing (N,) degrees."""
         self._check_begun()
         count = self.spec.num_envs
         for name, value in (("position", position), ("yaw", yaw)):
             check_type(name, value, Tensor)
         if position.shape not in ((count, 2), (count, 3)) or yaw.shape != (count,):
             raise ValueError(
-                f"place wants positions of ({count}, 2) or ({count}, 3) and yaws of shape "
+                f"positions must have shape ({count}, 2) or ({count}, 3) and yaws "
                 f"({count},), got {tuple(position.shape)} and {tuple(yaw.shape)}"
             )
         if not yaw.isfinite().all():
-            raise ValueError("place wants finite yaws, got NaN or infinity")
+            raise ValueError("yaws must be finite, got NaN or infinity")
         position = position[:, :2].to(self._device, torch.float32)
         outside = ~self._on_floor(position)
         if outside.any():
@@ -200,59 +199,59 @@ class MazeWorld:
         return self.observe()
 
     def scene(self) -> Scene:
-        """What the present pictures depend on; the next step changes these tensors in place."""
+        """Returns the inputs of the current frames; the next step overwrites these tensors."""
         self._check_begun()
         return scene_of(self._state)
 
     def overhead(self, env: int = 0, **marks: Any) -> Picture:
-        """One environment's level from above, (H, W, 3) bytes; marks as in draw_overhead."""
+        """Draws one level from above, (H, W, 3) bytes; marks as in draw_overhead."""
         return overhead_of(self._task.theme, self._pool, self.scene(), env, **marks)
 
     def snapshot(self) -> Tensor:
-        """The present views as (N, at most 256) bytes, for `redraw`."""
+        """Returns the current views as (N, at most 256) bytes, for `redraw`."""
         return snapshot.pack(self.scene())
 
     def redraw(self, snapshots: Tensor) -> Tensor:
-        """The views of any number of snapshots, exactly as they were drawn then."""
+        """Draws the views of any number of snapshots, exactly as they were drawn before."""
         return self._draw_view.draw(self._checked_scene(snapshots))
 
     def redraw_observation(self, snapshots: Tensor) -> Tensor:
-        """The observations of any number of snapshots, `final_snapshot` among them."""
+        """Draws the observations of any number of snapshots, including `final_snapshot`."""
         return self._draw_observation.draw(self._checked_scene(snapshots))
 
     def state(self) -> dict[str, Tensor]:
-        """A copy of everything; `load_state` continues from it bit for bit."""
+        """Returns a copy of the complete state; `load_state` resumes from it bit for bit."""
         self._check_begun()
         self.check()
         fields = {name: field.clone() for name, field in self._state._asdict().items()}
         return fields | {"identity": self._identity.clone()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continues where a world of the same task, options and size was."""
+        """Resumes from the state of a world of the same task, options and size."""
         wanted = self._state._asdict() | {"identity": self._identity}
         if difference := first_difference(state, wanted):
-            raise ValueError(f"this is no state of {self.spec.task}: it {difference}")
+            raise ValueError(f"not a state of {self.spec.task}: it {difference}")
         if int(state["identity"]) != int(self._identity):
-            raise ValueError("the state is of a world with another task, options or levels")
+            raise ValueError("the state is from a world with another task, options or levels")
         fields = {name: field for name, field in state.items() if name != "identity"}
         keep(self._state, MazeState(**fields))
         self._begun = True
 
     def check(self) -> None:
-        """Raises if something since the last check was out of range; waits for the GPU."""
+        """Raises if an input since the last check was invalid; synchronises with the GPU."""
         if bool(self._out_of_range):
             self._out_of_range.zero_()
             raise ValueError(
-                f"an action was not one of 0 .. {self.spec.num_actions - 1}, or a snapshot was "
-                "not of this world"
+                f"an action was outside 0 .. {self.spec.num_actions - 1}, or a snapshot was "
+                "from another world"
             )
 
     def close(self) -> None:
-        """Raises late errors of a GPU world; what compiles ahead goes on for the next world."""
+        """Raises pending errors of a GPU world; compilation in other processes continues."""
         self.check()
 
     def _unborn(self, num_envs: int, seed: int) -> MazeState:
-        """The state before the first episode of a series."""
+        """The state before the first episode."""
         numbers = torch.arange(num_envs, device=self._device)
         key = random_bits(numbers, *seed_words(seed))
         return blank_state(key, self._rules.num_sprites)
@@ -277,7 +276,7 @@ class MazeWorld:
         )
 
     def _on_floor(self, position: Tensor) -> Tensor:
-        """Which of (N, 2) positions are on some floor of their row's level: (N,) bool."""
+        """True for each of the (N, 2) positions that is on a floor of its level: (N,) bool."""
         ground = self._levels.ground
         height, width = self._pool.cells.shape[1:]
         column, row = ((position.T - ground.origin) / ground.cell).floor().long().unbind()
@@ -287,7 +286,7 @@ class MazeWorld:
         return inside & (kind != CellKind.WALL) & (kind != CellKind.VOID)
 
     def _checked(self, actions: Tensor) -> Tensor:
-        """Valid indices; on a GPU a bad one is noted and raised by the next `check`."""
+        """Returns valid indices; on a GPU, invalid ones are raised by the next `check`."""
         count = self.spec.num_actions
         check_actions("actions", actions, self.spec.num_envs)
         if actions.device != self._device:
@@ -296,7 +295,7 @@ class MazeWorld:
         if self._device.type == "cpu":
             if outside.any():
                 raise ValueError(
-                    f"action {int(actions[outside][0])} is not one of 0 .. {count - 1}"
+                    f"actions must be in 0 .. {count - 1}, got {int(actions[outside][0])}"
                 )
             return actions
         self._out_of_range |= outside.any()
@@ -306,12 +305,12 @@ class MazeWorld:
         return snapshot.unpack(snapshots, self._state.sprite.shape[1])
 
     def _checked_scene(self, snapshots: Tensor) -> Scene:
-        """The scene of snapshots from anywhere; on a GPU a bad one is noted for `check`."""
+        """Unpacks and checks snapshots; on a GPU, invalid ones are raised by `check`."""
         check_type("snapshots", snapshots, Tensor)
         scene = self._unpack(snapshots.to(self._device))
         scene, is_bad = snapshot.within_bounds(scene, self._levels.num_levels)
         if self._device.type == "cpu" and is_bad:
-            raise ValueError("a snapshot is not of this world: it names what is not there")
+            raise ValueError("snapshots must be from this world, got values out of range")
         self._out_of_range |= is_bad
         return scene
 
@@ -328,7 +327,7 @@ class MazeWorld:
         )
 
     def _frames(self, scene: Scene, where: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Observations and views; where few rows are wanted, a CPU draws only those."""
+        """Draws observations and views; a CPU draws only the rows of the mask `where`."""
         observation = self._draw(self._draw_observation, scene, where)
         if self._draw_view is self._draw_observation:
             return observation, observation

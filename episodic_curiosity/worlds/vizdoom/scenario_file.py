@@ -40,7 +40,8 @@ GAME_ARGS = ("+sv_noautoaim 1",)  # the only ones that ViZDoom's own scenarios u
 MAP_NAME = re.compile(r"[A-Za-z0-9_]{1,8}")
 KNOWN = (*REWARDS, *NUMBERS, *SWITCHES, *SKIPPED, *WADS, "doom_map", "available_buttons")
 KEYS = {name.replace("_", ""): name for name in (*KNOWN, "game_args")}
-ENTRY = re.compile(r"\s*(\w+)\s*(\+?=)\s*(\{[^}]*\}|[^\n]*)")
+# A key, = or +=, and braces (maybe on later lines) or the rest of the line.
+ENTRY = re.compile(r"(\w+)\s*(\+?=)(?:\s*(\{[^}]*\})|([^\n]*))\s*")
 
 
 @dataclass
@@ -57,9 +58,9 @@ class ScenarioFile:
 def read_scenario(path: Path, shipped: Path) -> ScenarioFile:
     """Reads a .cfg; its wads are beside it, or ViZDoom's own in and above `shipped`."""
     scenario = ScenarioFile()
-    for name, value in _entries(path):
+    for name, value, is_added in _entries(path):
         try:
-            _take(scenario, name, value, path, shipped)
+            _take(scenario, name, value, is_added, path, shipped)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
     return scenario
@@ -75,27 +76,29 @@ def check_wad(file: Path) -> None:
         raise ValueError(f"{file} is no wad: it begins with {magic!r}")
 
 
-def _entries(path: Path) -> Iterator[tuple[str, str]]:
-    """The keys, as KEYS spells them, with their values."""
+def _entries(path: Path) -> Iterator[tuple[str, str, bool]]:
+    """The keys, as KEYS spells them, with their values and whether these are added (+=)."""
     text = read_file(path, MAX_BYTES).decode(errors="replace")
-    text = re.sub(r"#[^\n]*", "", text)
+    text = re.sub(r"#[^\n]*", "", text).strip()
     at = 0
-    while text[at:].strip():
+    while at < len(text):
         match = ENTRY.match(text, at)
         if match is None:
-            line = text[at:].strip().partition("\n")[0]
+            line = text[at:].partition("\n")[0]
             raise ValueError(f"{path} is no configuration of ViZDoom: {line!r}")
         at = match.end()
-        spelt, _, value = match.groups()
+        spelt, equals, braced, plain = match.groups()
         name = KEYS.get(spelt.replace("_", "").lower())
         if name is None:
             raise ValueError(
                 f"{path} sets {spelt}, which is not passed to ViZDoom: remove that line"
             )
-        yield name, value.strip()
+        yield name, (braced or plain).strip(), equals == "+="
 
 
-def _take(scenario: ScenarioFile, name: str, value: str, path: Path, shipped: Path) -> None:
+def _take(
+    scenario: ScenarioFile, name: str, value: str, is_added: bool, path: Path, shipped: Path
+) -> None:
     if name in REWARDS:
         scenario.settings[name] = _number(name, value, float)
     elif name in NUMBERS:
@@ -109,7 +112,8 @@ def _take(scenario: ScenarioFile, name: str, value: str, path: Path, shipped: Pa
             raise ValueError(f"doom_map must be a map's name, got {value!r}")
         scenario.settings[name] = value
     elif name == "available_buttons":
-        scenario.buttons += value.strip("{}").upper().split()
+        earlier = scenario.buttons if is_added else []
+        scenario.buttons = earlier + value.strip("{}").upper().split()
     elif name == "game_args":
         if value not in GAME_ARGS:
             raise ValueError(

@@ -8,6 +8,8 @@ from playwright.sync_api import Page, sync_playwright
 from episodic_curiosity.cli.main import main
 from tests.show.report.fixture import write, write_results
 
+pytestmark = pytest.mark.browser
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 

@@ -114,7 +114,8 @@ def test_the_command_of_a_usual_run_is_short():
         "curiosity train \\\n  --task maze/sparse \\\n  --method ppo+ec \\\n"
         "  --preset paper \\\n  --steps 20000000 \\\n  --seed 0 \\\n  --out runs/x"
     )
-    assert evaluate_command(Path("runs/x"), 100) == "curiosity evaluate runs/x --episodes 100"
+    evaluate = "curiosity evaluate runs/x --episodes 100"
+    assert evaluate_command(run, Path("runs/x"), 100) == evaluate
 
 
 def test_a_page_is_one_file_and_text_stays_text():

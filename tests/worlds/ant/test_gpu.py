@@ -14,7 +14,7 @@ from episodic_curiosity.worlds.registry import make_world
 from tests.runs.tiny_runs import METHODS, tiny_run
 
 pytestmark = [
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
+    pytest.mark.gpu,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of the compiler's own making
 ]
 

@@ -30,7 +30,7 @@ def test_a_patched_build_with_properties_is_timed(build):
 def test_a_build_that_cannot_be_used(tmp_path, monkeypatch):
     (tmp_path / "deepmind_lab.py").write_text("raise OSError('libOSMesa.so.8 is missing')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ImportError, match=r"is there but cannot .* OSError: libOSMesa.so.8"):
+    with pytest.raises(ImportError, match=r"installed but cannot .* OSError: libOSMesa.so.8"):
         examine_build()
 
 

@@ -22,7 +22,7 @@ def test_a_goal_without_a_far_start_is_not_drawn():
 
 
 def test_what_cannot_be_done_is_said():
-    with pytest.raises(ValueError, match="no goal of this layout has a start 10 cells away"):
+    with pytest.raises(ValueError, match="no goal of this layout has a start at least 10"):
         with_far_starts(HALL, 10, 0)
 
 

@@ -106,7 +106,7 @@ def test_an_r_network_for_many_levels(build, monkeypatch, tmp_path):  # noqa: AR
 
 def test_a_world_that_cannot_start_leaves_no_folder(build, tmp_path):
     build.tell(lacks=["DEBUG.POS.TRANS"])
-    with pytest.raises(ChildProcessError, match=r"does not list DEBUG\.POS\.TRANS"):
+    with pytest.raises(ChildProcessError, match=r"does not provide DEBUG\.POS\.TRANS"):
         training.train(lab_run("ppo"), tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
 
@@ -126,7 +126,12 @@ def test_a_run_may_go_on_with_another_patience(build, tmp_path):  # noqa: ARG001
     run = lab_run("ppo", num_updates=2)
     training.train(run, tmp_path / "run", progress=False)
     patient = replace(run.world, timeout=900.0, level_cache=tmp_path / "levels")
+    longer = replace(run, world=patient, steps=2 * run.steps)
+    with pytest.raises(ValueError, match="steps was 80, now 160"):  # which may not differ
+        training.train(longer, tmp_path / "run", resume=True, progress=False)
+    before = (tmp_path / "run" / "metrics.jsonl").read_bytes()
     training.train(replace(run, world=patient), tmp_path / "run", resume=True, progress=False)
+    assert (tmp_path / "run" / "metrics.jsonl").read_bytes() == before
 
 
 def test_all_of_dmlab_30_in_one_word():

@@ -42,10 +42,10 @@ def test_text_is_read_with_north_at_the_top():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("*P G***", "*P G**", "Line 2 of the level has 6 characters and line 1 has 7"),
-        ("* GP*", "* GX*", "Line 3, column 4 of the level is 'X'"),
-        ("***H*G*", "***H*G ", "Line 4, column 7 of the level is ' '; the border"),
-        ("P", " ", "no 'P'"),
+        ("*P G***", "*P G**", "line 2 of the level must have 7 characters like line 1, got 6"),
+        ("* GP*", "* GX*", "line 3, column 4 of the level must be one of .*, got 'X'"),
+        ("***H*G*", "***H*G ", "line 4, column 7 of the level is on its border .*, got ' '"),
+        ("P", " ", "must have a start 'P'"),
     ],
 )
 def test_bad_text_is_refused(old: str, new: str, message: str):

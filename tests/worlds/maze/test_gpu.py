@@ -8,7 +8,7 @@ from episodic_curiosity.worlds.maze import ahead
 from episodic_curiosity.worlds.maze.world import MazeWorld
 
 pytestmark = [
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),
+    pytest.mark.gpu,
     pytest.mark.filterwarnings("ignore:Numba is missing"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of the compiler's own making
     pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype"),

@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-PATIENCE = 20.0  # seconds, on a machine that has other things to do
+PATIENCE = 120.0  # seconds, on a machine that has other things to do
 
 
 def members(group: int) -> dict[int, str]:

@@ -1,1 +1,1 @@
-"""What a level is: layouts and puzzles draw levels, pool collects, stored says in what form."""
+"""Level generation: layouts and puzzles draw levels, pool batches them, stored holds them."""

@@ -1,4 +1,4 @@
-"""Pictures on the walls, which make one place look unlike another.
+"""Pictures on the walls, which make places distinguishable.
 
 Shapes: L levels, H x W cells, F wall faces.
 """
@@ -14,10 +14,10 @@ NUM_DECALS = 80
 
 
 def draw_decals(cells: Bytes, keys: Keys) -> Bytes:
-    """Distinct images, one for about ten wall faces, on random faces: (L, H, W, 4)."""
+    """Places distinct images on a random tenth of the wall faces: (L, H, W, 4)."""
     num_levels = len(cells)
     wall = cells == CellKind.WALL
-    # The neighbours to the EAST, NORTH, WEST and SOUTH; the border is wall all round.
+    # The neighbours to the EAST, NORTH, WEST and SOUTH; np.roll wraps, but the border is wall.
     seen = [np.roll(wall, shift, axis) for shift, axis in ((-1, 2), (-1, 1), (1, 2), (1, 1))]
     face = (np.stack(seen, axis=-1) & ~wall[..., None]).reshape(num_levels, -1)  # (L, F)
     wanted = np.minimum(0.5 + 0.1 * face.sum(axis=1), NUM_DECALS).astype(np.int64)

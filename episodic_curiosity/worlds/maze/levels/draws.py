@@ -1,4 +1,4 @@
-"""The random numbers of support/randomness.py for NumPy: levels are made on the host."""
+"""The random numbers of support/randomness.py in NumPy: levels are generated on the CPU."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -7,7 +7,7 @@ from episodic_curiosity.support.randomness import MASK_32
 
 
 def mix(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Scrambles 32-bit integers; no two give the same."""
+    """Scrambles 32-bit integers; a bijection."""
     with np.errstate(over="ignore"):
         bits = (bits ^ (bits >> np.uint32(16))) * np.uint32(0x7FEB352D)
         bits = (bits ^ (bits >> np.uint32(15))) * np.uint32(0x846CA68B)
@@ -15,7 +15,7 @@ def mix(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def random_bits(*counters: ArrayLike) -> NDArray[np.uint32]:
-    """32 random bits for each element of the broadcast counters, whose order matters."""
+    """Returns 32 random bits per element of the broadcast counters; their order matters."""
     first, *others = (_word(counter) for counter in counters)
     with np.errstate(over="ignore"):
         bits = mix(first + np.uint32(0x9E3779B9))
@@ -25,12 +25,12 @@ def random_bits(*counters: ArrayLike) -> NDArray[np.uint32]:
 
 
 def random_below(limit: NDArray[np.int64] | int, *counters: ArrayLike) -> NDArray[np.int64]:
-    """A random integer in [0, limit)."""
+    """Returns random integers in [0, limit)."""
     return (random_bits(*counters).astype(np.int64) * limit) >> 32
 
 
 def random_unit(*counters: ArrayLike) -> NDArray[np.float64]:
-    """A random float in [0, 1), from 32 bits."""
+    """Returns random floats in [0, 1), from 32 bits."""
     return random_bits(*counters).astype(np.float64) * 2.0**-32
 
 

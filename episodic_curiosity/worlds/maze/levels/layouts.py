@@ -1,7 +1,7 @@
-"""Mazes of rooms and corridors as DeepMind Lab draws them, many at a time.
+"""Generates batches of mazes of rooms and corridors, as DeepMind Lab does.
 
-Rooms and corridors lie on the odd cells of the grid; all levels go through each stage
-together: rooms, corridors, connectors, simplification (simplify.py), spawns and goals.
+Rooms and corridors lie on the odd cells of the grid. Each stage handles the complete batch:
+rooms, corridors, connectors, simplification (simplify.py), spawns and goals.
 Shapes: B mazes, H x W cells, stored south first: [y, x].
 """
 
@@ -18,15 +18,15 @@ from episodic_curiosity.worlds.lab.text import Bools, Mazes
 from episodic_curiosity.worlds.maze.levels.draws import random_below, random_bits, random_unit
 from episodic_curiosity.worlds.maze.levels.simplify import without_bends, without_dead_ends
 
-MAX_SIDE = 63  # larger mazes take longer to draw than anybody would wait
-LONGEST_PATH = 254  # longer paths are given as this long: a length is a uint8
+MAX_SIDE = 63  # larger mazes take too long to generate
+LONGEST_PATH = 254  # longer paths are clipped: a length is a uint8
 
-Keys = NDArray[np.uint32]  # (B,) what a maze's random numbers depend on
+Keys = NDArray[np.uint32]  # (B,) random key of each maze
 Ints = NDArray[np.int64]
 
 
 class Draw(IntEnum):
-    """What a random number is drawn for."""
+    """The purpose of a random number."""
 
     ROOM = 0
     REJECTIONS = 1
@@ -43,18 +43,18 @@ class Draw(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MazeLayout:
-    """Which mazes to draw; the defaults are those of the paper's sparse task."""
+    """The parameters of a maze; the defaults are those of the paper's sparse task."""
 
     height: int = 17
     width: int = 17
     max_rooms: int = 9
     room_min: int = 3
     room_max: int = 3
-    retries: int = 1000  # a maze has room enough when this many rooms did not fit
+    retries: int = 1000  # rejected rooms before a maze counts as full
     spawns_per_room: int = 5
-    goals_per_room: int = 5  # at most: spawns come first
-    doors: bool = False  # where regions meet: doors, or bare floor
-    min_goal_distance: int = 0  # cells on the shortest path from a spawn to its goal
+    goals_per_room: int = 5  # at most; spawns are placed first
+    doors: bool = False  # doors, instead of bare floor, where regions meet
+    min_goal_distance: int = 0  # least path length from a spawn to its goal, in cells
 
     def __post_init__(self) -> None:
         for name in ("max_rooms", "retries", "spawns_per_room", "goals_per_room"):
@@ -67,35 +67,35 @@ class MazeLayout:
                 raise ValueError(f"a maze's {name} must be odd, got {getattr(self, name)}")
         if max(self.height, self.width) > MAX_SIDE:
             raise ValueError(
-                f"a maze has at most {MAX_SIDE} x {MAX_SIDE} cells, got {self.height} x "
+                f"a maze must have at most {MAX_SIDE} x {MAX_SIDE} cells, got {self.height} x "
                 f"{self.width}"
             )
         inner_height, inner_width = self.height - 2, self.width - 2
         if self.room_min > self.room_max:
             raise ValueError(
-                f"room_min {self.room_min} is larger than room_max {self.room_max}."
+                f"room_min must be at most room_max ({self.room_max}), got {self.room_min}"
             )
         if self.room_max > min(inner_height, inner_width):
             raise ValueError(
-                f"A room of {self.room_max} x {self.room_max} cells does not fit inside the "
-                f"walls of a maze of {self.height} x {self.width}."
+                f"a room of {self.room_max} x {self.room_max} cells does not fit inside the "
+                f"walls of a maze of {self.height} x {self.width}"
             )
         if self.spawns_per_room >= self.room_min**2:
             raise ValueError(
-                f"{self.spawns_per_room} spawns leave no cell for a goal in a room of "
-                f"{self.room_min} x {self.room_min}."
+                f"spawns_per_room must leave a cell for a goal in a room of {self.room_min} x "
+                f"{self.room_min}, got {self.spawns_per_room}"
             )
-        # No path is longer than one through every cell inside the walls.
+        # The longest possible path visits every cell inside the walls.
         longest = min(inner_height * inner_width - 1, LONGEST_PATH)
         if self.min_goal_distance > longest:
             raise ValueError(
-                f"min_goal_distance is {self.min_goal_distance}; in a maze of {self.height} x "
-                f"{self.width} it can be at most {longest}."
+                f"min_goal_distance must be at most {longest} in a maze of {self.height} x "
+                f"{self.width}, got {self.min_goal_distance}"
             )
 
 
 def draw_mazes(layout: MazeLayout, keys: Keys) -> Mazes:
-    """One maze for each key, the same whatever the other keys are."""
+    """Generates one maze per key; it does not depend on the other keys."""
     room = place_rooms(layout, keys)
     region = carve_corridors(room, keys)
     north_south, east_west = connect_regions(region, keys)
@@ -103,7 +103,7 @@ def draw_mazes(layout: MazeLayout, keys: Keys) -> Mazes:
     others = (room > 0) | north_south | east_west
     corridor = without_bends(without_dead_ends(corridor, others), others)
 
-    # A connector stays where both its sides are still floor.
+    # A connector is kept if both its sides are still floor.
     floor = np.pad((room > 0) | corridor, ((0, 0), (1, 1), (1, 1)))
     north_south &= floor[:, :-2, 1:-1] & floor[:, 2:, 1:-1]
     east_west &= floor[:, 1:-1, :-2] & floor[:, 1:-1, 2:]
@@ -120,10 +120,10 @@ def draw_mazes(layout: MazeLayout, keys: Keys) -> Mazes:
 
 
 def place_rooms(layout: MazeLayout, keys: Keys) -> Ints:
-    """Rooms 1, 2, ... on a ground of 0, (B, H, W), with a wall or more between them.
+    """Places rooms 1, 2, ... on a background of 0, (B, H, W), with walls between them.
 
-    DeepMind Lab tries rooms until one fits. Drawing among those that fit, and drawing how many
-    tries that would have taken, comes to the same.
+    DeepMind Lab tries rooms until one fits. Drawing a room among those that fit, and drawing
+    the number of rejected tries, gives the same distribution.
     """
     masks, chance = _possible_rooms(layout)  # (C, H * W), (C,)
     clash = masks @ masks.T > 0  # (C, C)
@@ -146,7 +146,7 @@ def place_rooms(layout: MazeLayout, keys: Keys) -> Ints:
 
 
 def _possible_rooms(layout: MazeLayout) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """Every room on the odd lattice, (C, H * W), and the chance that one try draws it."""
+    """Masks of all rooms on the odd lattice, (C, H * W), and the probability of each, (C,)."""
     sizes = range(layout.room_min, layout.room_max + 1, 2)
     masks, chance = [], []
     for height, width in product(sizes, sizes):
@@ -162,19 +162,19 @@ def _possible_rooms(layout: MazeLayout) -> tuple[NDArray[np.float32], NDArray[np
 
 
 def carve_corridors(room: Ints, keys: Keys) -> Ints:
-    """Fills what the rooms leave with depth-first mazes; each adds a region, (B, H, W)."""
+    """Fills the space between rooms with depth-first mazes, one region each: (B, H, W)."""
     num_mazes, height, width = room.shape
     region = room.reshape(num_mazes, -1).copy()
     lattice = np.zeros((height, width), bool)
     lattice[1::2, 1::2] = True
     done = (region > 0) | ~lattice.ravel()  # (B, H * W)
     came_from = np.zeros_like(region)
-    here = np.zeros(num_mazes, np.int64)  # 0, a corner of the border: nowhere
+    here = np.zeros(num_mazes, np.int64)  # 0, a corner of the border, means nowhere
     newest = region.max(axis=1)
     steps = np.array([1, width, -1, -width])
     turn = 0
     while len(at_work := np.flatnonzero((here > 0) | ~done.all(axis=1))):
-        # Who has come back to where he began starts again at the first cell still solid.
+        # A search that is back at its origin restarts at the first cell that is still solid.
         lost = at_work[here[at_work] == 0]
         here[lost] = done[lost].argmin(axis=1)
         newest[lost] += 1
@@ -199,15 +199,15 @@ def carve_corridors(room: Ints, keys: Keys) -> Ints:
 
 
 def choose(free: Bools, which: Ints) -> Ints:
-    """The index of the which-th true entry of each row, counted from 0."""
+    """Returns the column of the which-th true entry of each row, counted from 0."""
     index: Ints = np.argmax(np.cumsum(free, axis=1) > which[:, None], axis=1)
     return index
 
 
 def connect_regions(region: Ints, keys: Keys) -> tuple[Bools, Bools]:
-    """One random connecting cell for each pair of regions with a wall's width between them.
+    """Connects each pair of adjacent regions by one random cell of the wall between them.
 
-    Returns those passed from north to south and those passed from east to west, (B, H, W).
+    Returns masks of the north-south and of the east-west connectors, (B, H, W) each.
     """
     num_mazes, height, width = region.shape
     lower = np.stack([np.roll(region, 1, axis) for axis in (1, 2)], axis=-1)
@@ -232,7 +232,7 @@ def connect_regions(region: Ints, keys: Keys) -> tuple[Bools, Bools]:
 
 
 def rank_within_rooms(room: Ints, keys: Keys) -> Ints:
-    """Shuffles the cells of each room: each cell's place in its room's order, (B, H, W)."""
+    """Shuffles the cells of each room; returns each cell's rank in its room, (B, H, W)."""
     flat = room.reshape(len(room), -1)
     cell = np.arange(flat.shape[1])
     order = np.argsort(flat + random_unit(keys[:, None], Draw.PLACE, cell), axis=1)

@@ -1,7 +1,7 @@
-"""Ways through a level: how far a goal is, and which doors lead to it.
+"""Paths through a level: distances to goals, and the doors on the way.
 
-Shapes: B levels, H x W cells, G goals, S spawns, R starts, D doors. A cell is its index
-y * W + x; -1 pads goals and spawns.
+Shapes: B levels, H x W cells, G goals, S spawns, R starts, D doors. A cell is given as its
+index y * W + x; goals and spawns are padded with -1.
 """
 
 import numpy as np
@@ -12,11 +12,11 @@ from episodic_curiosity.worlds.maze.levels.draws import random_below, random_bit
 from episodic_curiosity.worlds.maze.levels.layouts import LONGEST_PATH, Draw, Ints, Keys, choose
 
 UNREACHABLE = 255
-MAX_DOORS = 63  # a bit each in an int64
+MAX_DOORS = 63  # one bit each in an int64
 
 
 def path_lengths(passable: Bools, goals: Ints, spawns: Ints) -> Bytes:
-    """Steps on the shortest path from each goal to each spawn, (B, G, S), or UNREACHABLE."""
+    """Length of the shortest path from each goal to each spawn, (B, G, S), or UNREACHABLE."""
     length = np.full((*goals.shape, spawns.shape[1]), UNREACHABLE, np.uint8)
     for first in range(0, goals.shape[1], 64):
         part = goals[:, first : first + 64]
@@ -25,7 +25,7 @@ def path_lengths(passable: Bools, goals: Ints, spawns: Ints) -> Bytes:
 
 
 def _path_lengths(passable: Bools, goals: Ints, spawns: Ints) -> Bytes:
-    """Up to 64 goals a level, each a bit that spreads over the cells it has reached."""
+    """As path_lengths, for up to 64 goals: each is a bit that spreads from cell to cell."""
     num_levels, height, width = passable.shape
     level = np.arange(num_levels)[:, None]
     ways = np.where(passable, ~np.uint64(0), np.uint64(0))
@@ -55,10 +55,10 @@ def _path_lengths(passable: Bools, goals: Ints, spawns: Ints) -> Bytes:
 
 
 def doors_on_walks(doors: Bytes, passable: Bools, goal: Ints, starts: Ints, keys: Keys) -> Ints:
-    """The doors, as bits, on a random walk from each level's goal to each start, (B, R).
+    """Bit masks of the doors on a random path from each level's goal to each start, (B, R).
 
-    The walk turns at random, never enters a cell twice and backs out of dead ends; it is not
-    the shortest way. Every start must be reachable.
+    The path is found by a random depth-first search and need not be the shortest. Every start
+    must be reachable.
     """
     num_levels, num_starts = starts.shape
     width = doors.shape[2]
@@ -92,7 +92,7 @@ def doors_on_walks(doors: Bytes, passable: Bools, goal: Ints, starts: Ints, keys
 
 
 def open_half_of_the_rest(opened: Ints, num_doors: Ints, keys: Keys) -> Ints:
-    """Opens half of the doors still closed, rounded down, at random; bits (B, R) in and out."""
+    """Opens a random half of the closed doors, rounded down; bit masks (B, R) in and out."""
     start = np.arange(opened.shape[1])[:, None]
     door = np.arange(max(1, int(num_doors.max(initial=0))))
     closed = (opened[..., None] >> door) & 1 == 0  # (B, R, D)

@@ -1,4 +1,4 @@
-"""Levels in the form a batch of environments plays them: a pool drawn up once.
+"""Pools of levels, generated once and shared by a batch of environments.
 
 Shapes: L levels, H x W cells, D doors, S spawns, G goals, R prepared starts, M items.
 Arrays are stored south first, [y, x]; a cell index is y * W + x.
@@ -30,12 +30,12 @@ from episodic_curiosity.worlds.maze.levels.paths import (
 from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout, draw_puzzles
 from episodic_curiosity.worlds.maze.levels.stored import LevelPool, plain_levels
 
-NUM_STARTS = 16  # R, where there are doors
-CHUNK = 512  # levels made at a time, so that arrays stay in the cache
-ATTEMPTS = 100  # a layout is refused where fewer than one maze in so many will do
-SPLIT_BITS = np.uint32(0b11 << 30)  # the part of a key that names its split
+NUM_STARTS = 16  # R, for levels with doors
+CHUNK = 512  # levels generated at a time, so that arrays stay in the CPU cache
+ATTEMPTS = 100  # a layout is refused if fewer than one in ATTEMPTS mazes is usable
+SPLIT_BITS = np.uint32(0b11 << 30)  # the bits of a key that hold its split
 
-# The one room of dense-2: inner walls at x in [-568, 1016] and y in [-760, 568].
+# The single room of dense-2: inner walls at x in [-568, 1016] and y in [-760, 568].
 ROOM_CELLS = (13, 16)  # inside the walls, along y and x
 ROOM_THEME = Theme(
     origin=(-568.0 - 1584.0 / 16, -760.0 - 1328.0 / 13),
@@ -48,9 +48,9 @@ ROOM_THEME = Theme(
 def make_pool(
     layout: MazeLayout | PuzzleLayout, *, num_levels: int, seed: int, split: Split
 ) -> LevelPool:
-    """Draws levels 0 .. num_levels - 1 of a split; level i is the same in every pool size."""
+    """Generates levels 0 .. num_levels - 1 of a split; level i is the same in every pool."""
     if num_levels < 1:
-        raise ValueError(f"num_levels is {num_levels}; it must be at least 1.")
+        raise ValueError(f"num_levels must be at least 1, got {num_levels}")
     keys = level_keys(seed, split, num_levels)
     chunks = [keys[first : first + CHUNK] for first in range(0, num_levels, CHUNK)]
     if isinstance(layout, MazeLayout):
@@ -61,10 +61,10 @@ def make_pool(
 def pool_from_text(
     text: str, *, doors: bool, min_goal_distance: int = 0, seed: int = 0
 ) -> LevelPool:
-    """A level of one's own: with doors one level for each G, else H and I are bare floor."""
+    """Makes a pool of a custom level: with doors, one level per G; else H and I are floor."""
     mazes = from_text(text)
     if not mazes.goal.any():
-        raise ValueError("The level has no 'G'; the goal needs a place.")
+        raise ValueError("the level must have a goal 'G', got none")
     cells, goals, spawns = mazes.cells, _places(mazes.goal), _places(mazes.spawn)
     if doors:
         check_doors(cells[0])
@@ -77,7 +77,7 @@ def pool_from_text(
     kept = goals[:, 0] >= 0
     if not kept.any():
         away = f" that is {min_goal_distance} cells or more away" if min_goal_distance else ""
-        raise ValueError(f"No 'G' of the level can be reached from a 'P'{away}.")
+        raise ValueError(f"no 'G' of the level can be reached from a 'P'{away}")
     keys = random_bits(seed, np.arange(kept.sum()))
     pool = plain_levels(
         cells[kept], spawns=spawns[kept], goals=goals[kept], distance=distance[kept]
@@ -86,7 +86,7 @@ def pool_from_text(
 
 
 def room_pool() -> LevelPool:
-    """The one level of dense-2, an empty room; where its objects stand is drawn per episode."""
+    """The single level of dense-2, an empty room; its objects are drawn per episode."""
     height, width = ROOM_CELLS[0] + 2, ROOM_CELLS[1] + 2
     cells = np.full((1, height, width), CellKind.WALL, np.uint8)
     cells[:, 1:-1, 1:-1] = CellKind.ROOM
@@ -100,9 +100,9 @@ def room_pool() -> LevelPool:
 
 
 def level_keys(seed: int, split: Split, num_levels: int) -> Keys:
-    """What a level's random numbers depend on, (L,); the splits have no key in common."""
+    """Random keys of the levels, (L,); no key occurs in two splits."""
     if split not in SPLITS:
-        raise ValueError(f"Unknown split {split!r}; the splits are {', '.join(SPLITS)}.")
+        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
     number = SPLITS.index(split)
     bits = random_bits(seed, number, np.arange(num_levels))
     return (bits & ~SPLIT_BITS) | np.uint32(number << 30)
@@ -113,14 +113,14 @@ def _joined(chunks: Sequence[LevelPool]) -> LevelPool:
 
 
 def _maze_levels(layout: MazeLayout, keys: Keys) -> LevelPool:
-    """Mazes with a goal far enough from a spawn; those without are drawn again."""
+    """Generates mazes; one without a goal far enough from a spawn is generated again."""
     keys, pool = keys.copy(), _draw_levels(layout, keys)
     num_drawn = len(keys)
     while len(again := np.flatnonzero(pool.goals[:, 0] < 0)):
         if num_drawn >= ATTEMPTS * max(1, len(keys) - len(again)):
             raise ValueError(
-                f"Fewer than one maze in {ATTEMPTS} has a goal {layout.min_goal_distance} "
-                "cells or more from a spawn; ask for a shorter path or a larger maze."
+                f"fewer than one maze in {ATTEMPTS} has a goal {layout.min_goal_distance} "
+                "cells or more from a spawn; lower min_goal_distance or enlarge the maze"
             )
         old = keys[again]
         keys[again] = (random_bits(old, 1) & ~SPLIT_BITS) | (old & SPLIT_BITS)
@@ -128,7 +128,7 @@ def _maze_levels(layout: MazeLayout, keys: Keys) -> LevelPool:
         for name in LevelPool._fields:
             getattr(pool, name)[again] = getattr(redrawn, name)
         num_drawn += len(again)
-    if layout.doors:  # one goal for each level, because its starts are prepared
+    if layout.doors:  # one goal per level, because starts are prepared for it
         pick = random_below((pool.goals >= 0).sum(axis=1), keys, Draw.GOAL)[:, None]
         pool = pool._replace(
             goals=np.take_along_axis(pool.goals, pick, axis=1),
@@ -138,7 +138,7 @@ def _maze_levels(layout: MazeLayout, keys: Keys) -> LevelPool:
 
 
 def _draw_levels(layout: MazeLayout, keys: Keys) -> LevelPool:
-    """Mazes before decals and starts are drawn; where no goal will do, the first is -1."""
+    """Mazes without decals and starts; the first goal is -1 if none is usable."""
     mazes = draw_mazes(layout, keys)
     most = layout.room_max**2 - layout.spawns_per_room
     spawns = _places(mazes.spawn, layout.max_rooms * layout.spawns_per_room)
@@ -150,7 +150,7 @@ def _draw_levels(layout: MazeLayout, keys: Keys) -> LevelPool:
 def _usable_goals(
     cells: Bytes, goals: Ints, spawns: Ints, min_distance: int
 ) -> tuple[Ints, Bytes]:
-    """The goals far enough from some spawn, padding last, and their path lengths."""
+    """Returns the goals far enough from some spawn, then padding, and their path lengths."""
     distance = path_lengths(cells != CellKind.WALL, goals, spawns)  # (B, G, S)
     usable = _far_enough(distance, min_distance).max(axis=2)  # (B, G)
     goals = np.where(usable, goals, -1)
@@ -165,13 +165,13 @@ def _far_enough(distance: Bytes, min_distance: int) -> Bools:
 
 
 def _furnished(pool: LevelPool, keys: Keys, min_goal_distance: int, doors: bool) -> LevelPool:
-    """Adds decals to mazes, and prepared starts where there are doors."""
+    """Adds decals, and prepared starts if there are doors."""
     cells, num_levels = pool.cells, len(pool.cells)
     is_door = (cells >= CellKind.DOOR_H).reshape(num_levels, -1)
     num_doors = is_door.sum(axis=1)
     if num_doors.max() > MAX_DOORS:
         raise ValueError(
-            f"A level has {num_doors.max()} doors; {MAX_DOORS} are possible: use fewer rooms."
+            f"a level has at most {MAX_DOORS} doors, got {num_doors.max()}: use fewer rooms"
         )
     numbers = np.where(is_door, is_door.cumsum(axis=1) - 1, NO_DOOR)
     door = numbers.astype(np.uint8).reshape(cells.shape)
@@ -193,7 +193,7 @@ def _furnished(pool: LevelPool, keys: Keys, min_goal_distance: int, doors: bool)
 
 
 def _places(mask: Bools, most: int | None = None) -> Ints:
-    """The cells where a mask (B, H, W) is true, (B, most), padded with -1."""
+    """Returns the cells where a mask (B, H, W) is true, (B, most), padded with -1."""
     flat = mask.reshape(len(mask), -1)
     order = np.argsort(~flat, axis=1, stable=True)[:, : most or int(flat.sum(axis=1).max())]
     return np.where(np.take_along_axis(flat, order, axis=1), order, -1)

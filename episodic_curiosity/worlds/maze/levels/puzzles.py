@@ -1,8 +1,8 @@
-"""Keys, coloured doors and a goal in a small grid of rooms: DeepMind Lab's puzzle of dense-1.
+"""Generates the puzzles of dense-1: keys, coloured doors and a goal in a small grid of rooms.
 
 A chain of one to three links leads to the goal; each link is a key and a door of its colour.
-Around it lie rooms and doors that cost a key for nothing. Rooms are islands of 3 x 2 cells in
-the void. Shapes: B puzzles, H x W cells stored south first, D doors, M items.
+Other rooms and doors waste a key. Rooms have 3 x 2 cells, with void between them.
+Shapes: B puzzles, H x W cells stored south first, D doors, M items.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ from episodic_curiosity.worlds.maze.levels.paths import path_lengths
 from episodic_curiosity.worlds.maze.levels.stored import LevelPool, plain_levels
 
 NUM_COLOURS = 5
-NUM_ITEMS = 6  # M: the lolly, then up to 5 keys
+NUM_ITEMS = 6  # M: the lolly and up to 5 keys
 SLOTS_PER_ROOM = 2  # the lower left and the lower right cell
 NUM_SPAWNS = 4
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class PuzzleLayout:
-    """A grid of places for rooms; a puzzle uses some of them."""
+    """The grid of room places; a puzzle uses some of them."""
 
     rows: int = 3
     columns: int = 3
@@ -38,8 +38,8 @@ class PuzzleLayout:
     def __post_init__(self) -> None:
         if self.rows < 3 or self.columns < 3:
             raise ValueError(
-                f"A puzzle has {self.rows} x {self.columns} places for rooms; "
-                "it needs 3 x 3 or more."
+                "a puzzle must have at least 3 x 3 places for rooms, "
+                f"got {self.rows} x {self.columns}"
             )
 
     @property
@@ -56,18 +56,18 @@ class PuzzleLayout:
 
 
 class OutOfSpace(Exception):
-    """A room finds no free place; the puzzle is drawn again from the start."""
+    """Raised if there is no free place; the puzzle is then generated again."""
 
 
 class Kind(Enum):
     PLAIN = auto()
-    HERRING = auto()  # a door of the chain's colour, and nothing behind it
-    TRAP = auto()  # the same, with a key that tempts
-    SPARE = auto()  # behind a door that has no key
+    HERRING = auto()  # empty, behind a door of one of the chain's colours
+    TRAP = auto()  # the same, with a key inside
+    SPARE = auto()  # behind a door without a key
 
 
 class Dice:
-    """An endless row of random numbers for one puzzle."""
+    """An endless stream of random numbers for one puzzle."""
 
     def __init__(self, key: int) -> None:
         self._bits = self._stream(key)
@@ -93,14 +93,14 @@ class Dice:
 
 @dataclass
 class Puzzle:
-    """One puzzle as it grows; every method draws from the same dice."""
+    """A puzzle under construction; all methods draw from the same dice."""
 
     layout: PuzzleLayout
     dice: Dice
     start: Room = (0, 0)
     kinds: dict[Room, Kind] = field(default_factory=dict)
     items: dict[Room, list[Sprite]] = field(default_factory=dict)
-    passages: dict[tuple[Room, Room], int | None] = field(default_factory=dict)  # its colour
+    passages: dict[tuple[Room, Room], int | None] = field(default_factory=dict)  # door colour
 
     def __post_init__(self) -> None:
         self.start = (self.dice.below(self.layout.rows), self.dice.below(self.layout.columns))
@@ -120,7 +120,7 @@ class Puzzle:
         ]
 
     def add_room(self, beside: Sequence[Room], kind: Kind, colour: int | None) -> Room:
-        """A new room next to one of these, at a free place as near the start as can be."""
+        """Adds a room next to one of `beside`, at the free place nearest to the start."""
         free = [
             (3 * abs(place[0] - self.start[0]) + 4 * abs(place[1] - self.start[1]), room, place)
             for room in beside
@@ -136,7 +136,7 @@ class Puzzle:
         return place
 
     def put(self, sprite: Sprite, rooms: Sequence[Room]) -> None:
-        """Lays an item into one of these rooms that has a slot left."""
+        """Puts an item into one of these rooms that has a free slot."""
         with_space = [room for room in rooms if len(self.items[room]) < SLOTS_PER_ROOM]
         if not with_space:
             raise OutOfSpace
@@ -147,7 +147,7 @@ class Puzzle:
         return [place for place, kind in self.kinds.items() if kind is Kind.PLAIN]
 
     def unlinked(self) -> list[tuple[Room, Room]]:
-        """Rooms side by side with no passage between them."""
+        """Returns the pairs of adjacent rooms without a passage between them."""
         return [
             (room, other)
             for room in self.kinds
@@ -174,13 +174,13 @@ def _try_puzzle(layout: PuzzleLayout, dice: Dice) -> Puzzle:
     colours = dice.shuffled(range(NUM_COLOURS))
     chain, unused = colours[:length], colours[length:]
     empty_percent = {1: 80, 2: 50, 3: 0}[length]
-    empties, herrings, traps = 1, 1, int(length > 1)  # still to be placed, if at all
+    empties, herrings, traps = 1, 1, int(length > 1)  # numbers still to be placed
 
     def add_herring() -> None:
         puzzle.add_room(puzzle.plain, Kind.HERRING, dice.pick(chain))
 
     def add_trap(link: int) -> None:
-        """Spends the key of the link before on a later link's key, which then is of no use."""
+        """A room that costs the previous link's key and holds a later one, then useless."""
         trap = puzzle.add_room(puzzle.plain, Kind.TRAP, chain[link - 1])
         puzzle.put(key_of(dice.pick(chain[link:])), [trap])
 
@@ -228,7 +228,7 @@ def _try_puzzle(layout: PuzzleLayout, dice: Dice) -> Puzzle:
 
 
 def draw_puzzles(layout: PuzzleLayout, keys: NDArray[np.uint32]) -> LevelPool:
-    """One puzzle for each key, moved to the south-west corner as DeepMind Lab crops its map."""
+    """Generates one puzzle per key, in the south-west corner, as DeepMind Lab crops its map."""
     num, width = len(keys), layout.width
     cells = np.full((num, layout.height, width), CellKind.VOID, np.uint8)
     doors = np.full_like(cells, NO_DOOR)

@@ -1,6 +1,6 @@
-"""Takes the detours out of corridors: dead ends, then bends that lead out and back.
+"""Simplifies corridors: removes dead ends, then bends that leave a line and return to it.
 
-Shapes: B mazes, H x W cells. A connector counts as open here, but is not a corridor.
+Shapes: B mazes, H x W cells. Connectors count as open, but not as corridors.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 
 
 def num_open_neighbours(is_open: Bools) -> NDArray[np.uint8]:
-    """How many of a cell's four neighbours are open, (B, H, W); the border counts as shut."""
+    """The number of open neighbours, 0..4, of each cell, (B, H, W); outside counts as shut."""
     padded = np.pad(is_open, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
     south, north = padded[:, :-2, 1:-1], padded[:, 2:, 1:-1]
     west, east = padded[:, 1:-1, :-2], padded[:, 1:-1, 2:]
@@ -22,7 +22,7 @@ def num_open_neighbours(is_open: Bools) -> NDArray[np.uint8]:
 
 
 def without_dead_ends(corridor: Bools, others: Bools) -> Bools:
-    """Walls up corridor cells that lead nowhere but back, until there are none."""
+    """Walls up corridor cells with at most one open neighbour, until there are none."""
     corridor = corridor.copy()
     pending = np.arange(len(corridor))
     while len(pending):
@@ -34,10 +34,10 @@ def without_dead_ends(corridor: Bools, others: Bools) -> Bools:
 
 
 def without_bends(corridor: Bools, others: Bools) -> Bools:
-    """Replaces each corridor that leaves a straight line and returns to it by the line.
+    """Replaces each corridor that leaves a straight line and returns to it by that line.
 
-    The narrowest bend of a maze goes first, until none is left. DeepMind Lab leaves a second
-    bend alone in about 3 mazes of 100.
+    Removes one bend per maze at a time, narrowest first, until none is left. DeepMind Lab keeps
+    a second bend in about 3% of mazes.
     """
     num_mazes, height, width = corridor.shape
     bends_by_size = list(_bends(height, width))
@@ -64,10 +64,10 @@ def without_bends(corridor: Bools, others: Bools) -> Bools:
 
 
 def _bends(height: int, width: int) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """Every bend of one size, smallest first, as cell indices, one row a bend.
+    """Yields the feet, detours and shortcuts of all bends of a size: indices, one row per bend.
 
-    Two cells in line on the lattice are its feet, the shortcut lies between them, and the
-    detour runs beside it, two cells off.
+    Sizes ascend. The feet are two lattice cells in line, the shortcut is between them, and the
+    detour runs parallel to it at a distance of two cells.
     """
     sides = (((0, 2), (1, 0)), ((0, 2), (-1, 0)), ((2, 0), (0, 1)), ((2, 0), (0, -1)))
     for size in range(1, max(height, width) // 2):

@@ -1,4 +1,4 @@
-"""Levels as they are stored: made once, shared by the worlds of a run.
+"""The storage form of levels: generated once, shared by the worlds of a run.
 
 Shapes: L levels, H x W cells, D doors, S spawns, G goals, R prepared starts, M items.
 Arrays are stored south first, [y, x]; a cell index is y * W + x.
@@ -18,13 +18,13 @@ class LevelPool(NamedTuple):
     cells: NDArray[np.uint8]  # (L, H, W) CellKind
     doors: NDArray[np.uint8]  # (L, H, W) index of the door in a door cell, else NO_DOOR
     door_colours: NDArray[np.uint8]  # (L, D), D >= 1
-    decals: NDArray[np.uint8]  # (L, H, W, 4) on each Side, 0 none, else 1..80
-    spawns: NDArray[np.int16]  # (L, S) cells an agent may start in, padded with -1
-    goals: NDArray[np.int16]  # (L, G) cells the goal may stand in, padded with -1
-    distance: NDArray[np.uint8]  # (L, G, S) steps between cells, doors passable; 255 none
-    starts: NDArray[np.int16]  # (L, R) with doors: prepared (re)spawns for goals[:, 0]
-    start_doors: NDArray[np.int64]  # (L, R) the doors open after each of them, a bit mask
-    item_sprite: NDArray[np.uint8]  # (L, M) Sprite, keys and the lolly of a puzzle
+    decals: NDArray[np.uint8]  # (L, H, W, 4) image on each Side, 1..80, or 0 for none
+    spawns: NDArray[np.int16]  # (L, S) possible start cells, padded with -1
+    goals: NDArray[np.int16]  # (L, G) possible goal cells, padded with -1
+    distance: NDArray[np.uint8]  # (L, G, S) path length, doors count as open; 255: none
+    starts: NDArray[np.int16]  # (L, R) prepared spawns for goals[:, 0] in mazes with doors
+    start_doors: NDArray[np.int64]  # (L, R) bit masks of the doors open after each start
+    item_sprite: NDArray[np.uint8]  # (L, M) Sprite: the keys and the lolly of a puzzle
     item_position: NDArray[np.float32]  # (L, M, 2) world coordinates
 
 
@@ -36,7 +36,7 @@ def plain_levels(
     distance: NDArray[np.uint8],
     **more: NDArray[Any],
 ) -> LevelPool:
-    """Levels without doors, decals, prepared starts and items, unless there are `more`."""
+    """Makes a pool; doors, decals, starts and items are empty unless given in `more`."""
     num_levels = len(cells)
     none = {
         "doors": np.full_like(cells, NO_DOOR),

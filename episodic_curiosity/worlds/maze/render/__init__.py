@@ -1,1 +1,1 @@
-"""What is seen: scene says what a picture depends on, renderer draws it on any device."""
+"""Rendering: scene holds the inputs of a frame, renderer draws it on any device."""

@@ -1,4 +1,4 @@
-"""Billboards and fences in front of the walls, as Numba functions: find_layers' rules."""
+"""Billboards and fences in front of the walls, in Numba; the same as layers_torch."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ FENCE_WIDTH = f32(effects.FENCE_WIDTH)
 def place_quad(
     columns: Any, mip_depth: Any, quad: Any, tile: Any, first: Any, last: Any
 ) -> None:
-    """Puts a billboard or a fence into the columns that see it, nearest first."""
+    """Inserts a billboard or a fence into the layers of its columns, sorted by depth."""
     x, y, normal_x, normal_y, along_x, along_y, top, height = quad
     scale, rows = TILE_UNITS / height, TILE_SIZE / height
     for i in range(first, last):
@@ -70,7 +70,7 @@ def place_billboards(
             continue
         item = pictures.items[sprite]
         width, height = item[0] * (item[4] + (ONE - item[4]) * turn), item[1]
-        # Only the columns it can cover, and one more on either side.
+        # The columns it can cover, with a margin of one.
         middle, reach = (x * sin - y * cos) / ahead, HALF * width / ahead
         first = int((middle - reach + ONE) * HALF * f32(num_columns)) - 1
         last = int((middle + reach + ONE) * HALF * f32(num_columns)) + 2

@@ -1,4 +1,4 @@
-"""Billboards and fences in front of the walls, in plain torch operations.
+"""Billboards and fences in front of the walls, in torch.
 
 Shapes: N frames, w columns, Q quads, B billboards, D doors, K layers.
 """
@@ -26,23 +26,23 @@ from episodic_curiosity.worlds.maze.render.walk_torch import (
 
 
 class Quads(NamedTuple):
-    """Upright rectangles with holes: billboards and closed fences, (N, Q)."""
+    """Upright rectangles with transparent parts: billboards and shut fences, (N, Q)."""
 
-    x: Tensor  # of the middle, relative to the eye
+    x: Tensor  # centre, relative to the eye
     y: Tensor
     normal_x: Tensor
     normal_y: Tensor
-    along_x: Tensor  # the unit vector along it, divided by its width
+    along_x: Tensor  # unit vector along the quad, divided by its width
     along_y: Tensor
-    top: Tensor  # height of the upper edge above the eye
+    top: Tensor  # of the upper edge, above the eye
     height: Tensor
-    tile: Tensor  # int32; below 0 where there is none
+    tile: Tensor  # int32; negative if there is no quad
 
 
 class Layer(NamedTuple):
-    """One quad as a column sees it, (N, w): row of texture = top - up * fall."""
+    """One quad per column, (N, w): texture row = top - up * fall."""
 
-    depth: Tensor  # FAR where there is none
+    depth: Tensor  # FAR if there is no quad
     strip: Tensor  # int32
     top: Tensor
     fall: Tensor
@@ -88,7 +88,7 @@ def gather_quads(level_map: LevelMap, pictures: Textures, scene: Scene, rays: Ra
 
 
 def find_layers(camera: TorchCamera, rays: Rays, walls: Walls, quads: Quads) -> list[Layer]:
-    """The nearest quads in front of the wall, nearest first."""
+    """Returns up to MAX_LAYERS quads in front of each column's wall, nearest first."""
     every = Quads(*(field[:, :, None] for field in quads))  # (N, Q, 1)
     depth, aside = meet_quad(rays._replace(dx=rays.dx[:, None], dy=rays.dy[:, None]), every)
     covers = (aside.abs() < 0.5) & (depth > lens.NEAR) & (depth < walls.depth[:, None])
@@ -108,7 +108,7 @@ def find_layers(camera: TorchCamera, rays: Rays, walls: Walls, quads: Quads) -> 
 
 
 def meet_quad(rays: Rays, quad: Quads) -> tuple[Tensor, Tensor]:
-    """How deep each column meets a quad's plane, and how far from its middle in widths."""
+    """Depth at which columns meet a quad's plane, and the offset from its centre in widths."""
     facing = quad.normal_x * rays.dx + quad.normal_y * rays.dy
     depth = (quad.x * quad.normal_x + quad.y * quad.normal_y) * inverse(facing)
     aside_x, aside_y = depth * rays.dx - quad.x, depth * rays.dy - quad.y

@@ -1,7 +1,7 @@
-"""A pool's levels as the renderers read them: one integer a cell, made once.
+"""The levels of a pool as the renderers read them: one integer per cell.
 
-Shapes: L levels, H x W cells, D doors. A rim one cell wide is put around every level, so that
-a ray stops before it leaves the array.
+Shapes: L levels, H x W cells, D doors. A rim one cell wide surrounds every level, so that rays
+stop before they leave the array.
 """
 
 from typing import NamedTuple
@@ -16,26 +16,26 @@ from episodic_curiosity.worlds.maze.render.scene import Side
 
 KIND_MASK = 7  # bits 0-2 of a code: CellKind, or RIM
 RIM = 6
-# CellKind as plain numbers: neither Numba nor torch.compile compares with members of an enum.
+# CellKind as plain ints: Numba and torch.compile cannot compare with members of an enum.
 ROOM, WALL, VOID = int(CellKind.ROOM), int(CellKind.WALL), int(CellKind.VOID)
 DOOR_H, DOOR_I = int(CellKind.DOOR_H), int(CellKind.DOOR_I)
 EAST, NORTH, WEST, SOUTH = (int(side) for side in Side)
-STOP_MASK, STOP = 3, 2  # what WALL and RIM have in common and no other CellKind has
-DOOR_SHIFT, DOOR_MASK = 3, 63  # bits 3-8: the door's index, 63 where there is none
-LIGHT_SHIFT, LIGHT_BITS, LIGHT_MASK = 9, 5, 31  # then the light at the corners SW, SE, NW, NE
+STOP_MASK, STOP = 3, 2  # code & STOP_MASK == STOP for WALL and RIM only
+DOOR_SHIFT, DOOR_MASK = 3, 63  # bits 3-8: index of the door, or 63 for none
+LIGHT_SHIFT, LIGHT_BITS, LIGHT_MASK = 9, 5, 31  # then light at the corners SW, SE, NW, NE
 LIGHT_MIN, LIGHT_STEP = 0.84, 0.0095  # brightness = LIGHT_MIN + LIGHT_STEP * light
 
 
 class LevelMap(NamedTuple):
     code: Tensor  # (L, H + 2, W + 2) int32
     decals: Tensor  # (L, H, W, 4) uint8
-    fences: Tensor  # (L, D, 4) float32: x, y of the middle, 1 if along x, colour; D = 0: none
+    fences: Tensor  # (L, D, 4) float32: centre x and y, 1 if along x, colour; D may be 0
     has_walls: bool
     has_slabs: bool
 
 
 def make_level_map(theme: Theme, pool: LevelPool, device: torch.device | str) -> LevelMap:
-    """Reads the pool once; this synchronises with the device, drawing never does."""
+    """Converts a pool; synchronises with the device, unlike drawing."""
     cells, doors, colours, decals = (
         torch.from_numpy(part).to(device)
         for part in (pool.cells, pool.doors, pool.door_colours, pool.decals)
@@ -56,7 +56,7 @@ def make_level_map(theme: Theme, pool: LevelPool, device: torch.device | str) ->
 
 
 def _light(cells: Tensor) -> Tensor:
-    """Random light at every corner of the grid, as if lamps stood about: (L, H, W) int32."""
+    """Random light at the corners of the grid, packed per cell: (L, H, W) int32."""
     levels, height, width = cells.shape
     corner = torch.arange((height + 1) * (width + 1), device=cells.device)
     level = torch.arange(levels, device=cells.device)[:, None]
@@ -68,7 +68,7 @@ def _light(cells: Tensor) -> Tensor:
 
 
 def _fences(theme: Theme, cells: Tensor, doors: Tensor, colours: Tensor) -> Tensor:
-    """Where each door of a level stands; a door a level lacks is far away."""
+    """Geometry of each door as in LevelMap; doors that a level lacks are far away."""
     levels, num_doors = colours.shape
     fences = torch.tensor([1e8, 1e8, 1.0, 0.0], device=cells.device)
     fences = fences.repeat(levels, num_doors, 1)

@@ -1,7 +1,7 @@
-"""Pictures made by code: the walls, floors, doors and sky of the maze worlds.
+"""Procedural textures: the walls, floors, doors and sky of the mazes.
 
-Every painter returns float32 (S, S, 4) colour and alpha in 0..255, top row first, at twice
-the size it is stored at, so that halving it smooths the edges. Surfaces repeat seamlessly.
+Every painter returns float32 (S, S, 4) RGBA in 0..255, top row first, at twice the stored size,
+so that downsampling smooths the edges. Surfaces tile seamlessly.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +13,8 @@ from episodic_curiosity.worlds.lab.elements import Colour
 
 Image = NDArray[np.float32]
 
-SIZE = 128  # S, of every picture but the sky
-SKY_SHAPE = (256, 1024)  # rows from steep above to steep below, columns around the horizon
+SIZE = 128  # S, of every texture but the sky
+SKY_SHAPE = (256, 1024)  # rows by elevation from the top, columns around the horizon
 
 _WALK = (np.arange(SIZE, dtype=np.float32) + 0.5) / SIZE
 X, Y = np.meshgrid(_WALK, _WALK)  # 0..1, Y downwards
@@ -33,7 +33,7 @@ def tint(colour: Colour, brightness: Image) -> Image:
 
 
 def cells_around(points: Image) -> tuple[NDArray[np.int64], Image]:
-    """The nearest point on the repeating tile, and how far the border with the next is."""
+    """Voronoi cells on the repeating tile: nearest point, and distance to the border."""
     offset = np.abs(np.stack([X, Y], -1)[:, :, None] - points)  # (S, S, P, 2)
     distance = np.hypot(*np.moveaxis(np.minimum(offset, 1 - offset), -1, 0))
     nearest = np.argpartition(distance, 1, axis=2)[..., :2]
@@ -42,7 +42,7 @@ def cells_around(points: Image) -> tuple[NDArray[np.int64], Image]:
 
 
 def split(rng: np.random.Generator, smallest: int) -> list[tuple[int, int, int, int]]:
-    """Cuts the tile into (left, top, right, bottom), none thinner than `smallest`."""
+    """Splits the tile at random into (left, top, right, bottom), at least `smallest` wide."""
     done, todo = [], [(0, 0, SIZE, SIZE)]
     while todo:
         left, top, right, bottom = todo.pop()
@@ -63,7 +63,7 @@ def rectangles(rng: np.random.Generator, smallest: int, groove: int, contrast: f
     for left, top, right, bottom in split(rng, smallest):
         plate = brightness[top + groove : bottom, left + groove : right]
         plate[:] = 1 + contrast * rng.uniform(-1, 1)
-        plate[:2] *= 1.12  # light from above catches the upper edge
+        plate[:2] *= 1.12  # highlight on the upper edge
         plate[-2:] *= 0.88
     return brightness
 
@@ -103,7 +103,7 @@ def diamonds(rng: np.random.Generator) -> Image:
 
 
 def hexagons(rng: np.random.Generator) -> Image:
-    """Brightness above 2 marks the seams, which have a colour of their own."""
+    """Brightness above 2 marks seams, which `floor` paints in another colour."""
     points = np.array([(i + 0.5, j + 0.5 * (i % 2)) for i in range(6) for j in range(5)])
     index, border = cells_around((points / (6, 5)).astype(np.float32))
     return np.where(border < 0.03, 9.0, rng.uniform(0.72, 1.08, 30)[index]).astype(np.float32)
@@ -168,7 +168,7 @@ def brighten(colour: Colour, bright: bool) -> Colour:
 
 
 def wall(look: int) -> Image:
-    """One of 20 walls: 5 styles x 2 colours x {normal, bright}; style 1 has a skirting line."""
+    """One of 20 walls: 5 styles x 2 colours x {normal, bright}; style 1 has a skirting."""
     pattern, colours = WALL_STYLES[look // 4]
     colour = brighten(colours[look // 2 % 2], bool(look % 2))
     image = tint(colour, pattern(np.random.default_rng([1, look // 4])))
@@ -182,7 +182,7 @@ def wall(look: int) -> Image:
 
 
 def floor(look: int) -> Image:
-    """One of 20 floors, numbered as the walls are."""
+    """One of 20 floors, numbered like the walls."""
     pattern, colours = FLOOR_STYLES[look // 4]
     colour = brighten(colours[look // 2 % 2], bool(look % 2))
     brightness = pattern(np.random.default_rng([2, look // 4]))
@@ -198,7 +198,7 @@ def slab() -> Image:
 
 
 def sky() -> Image:
-    """The whole horizon, with towers that serve as a compass."""
+    """The panorama, with towers that serve as a compass."""
     rows, columns = SKY_SHAPE
     x, y = np.meshgrid(np.arange(columns) / columns, np.linspace(0.75, -0.75, rows))
     up = np.clip(y / 0.75, -1, 1)[..., None]
@@ -209,7 +209,7 @@ def sky() -> Image:
         up > 0, horizon + (zenith - horizon) * up, horizon + (below - horizon) * -up
     )
     rng = np.random.default_rng(3)
-    # Uneven gaps and heights: no two directions look alike.
+    # Irregular gaps and heights make every direction unique.
     for centre in np.cumsum(rng.uniform(0.6, 1.4, 13)) / 13.5:
         width, height, top = rng.uniform((0.004, 0.12, 0), (0.018, 0.55, 0.3))
         aside = np.abs((x - centre + 0.5) % 1 - 0.5)

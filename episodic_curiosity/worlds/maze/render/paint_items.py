@@ -1,6 +1,6 @@
-"""Pictures made by code: decals, the marks of shots, and the items one can pick up.
+"""Procedural textures: decals, fire marks and items.
 
-The painters return what those of paint.py return.
+Painters return images as in paint.py.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def hue(angle: float, value: float = 1.0, saturation: float = 0.75) -> Image:
 
 
 def decal(number: int) -> Image:
-    """Picture 0..79: 4 styles (glyphs, targets, flags, clouds) of 20 each, framed in white."""
+    """Decal 0..79: 4 styles (glyphs, targets, flags, clouds) of 20 each, in a white frame."""
     style, rng = number // 20, np.random.default_rng([4, number])
     turn = (number % 20) / 20
     ink, paper = hue(turn, 0.95), hue(turn + rng.uniform(0.3, 0.7), rng.uniform(0.15, 1), 0.5)
@@ -56,7 +56,7 @@ def decal(number: int) -> Image:
 
 
 def circuit() -> Image:
-    """The mark a shot leaves: nested right-angled traces, fading towards its rim."""
+    """The fire mark: nested right-angled traces that fade towards the rim."""
     rng = np.random.default_rng(5)
     glow = np.zeros((SIZE, SIZE), np.float32)
     for left, top, right, bottom in split(rng, 12):
@@ -64,7 +64,7 @@ def circuit() -> Image:
         while min(right - left, bottom - top) - 2 * inset > 6:
             box = glow[top + inset : bottom - inset, left + inset : right - inset]
             box[:2], box[-2:], box[:, :2], box[:, -2:] = 1, 1, 1, 1
-            box[: box.shape[0] // 3, -2:] *= rng.integers(0, 2)  # traces are open somewhere
+            box[: box.shape[0] // 3, -2:] *= rng.integers(0, 2)  # gaps in some traces
             inset += 7
     fade = np.clip(1.25 - 2.2 * np.hypot(X - 0.5, Y - 0.5), 0, 1)
     return opaque(
@@ -73,13 +73,13 @@ def circuit() -> Image:
 
 
 def layered(*shapes: tuple[NDArray[np.bool_], Colour]) -> Image:
-    """Paints shapes over each other, lit from the upper left; around them is nothing."""
+    """Paints shapes over each other, lit from the upper left, on a transparent background."""
     image = np.zeros((SIZE, SIZE, 4), np.float32)
     light = (1.1 - 0.35 * X - 0.1 * Y).astype(np.float32)
     for inside, colour in shapes:
         image[inside, :3] = tint(colour, light)[inside]
         image[inside, 3] = 255
-    # Colour outside would bleed into the smaller copies: borrow the mean of the inside.
+    # Transparent pixels bleed into the mip levels: give them the mean colour of the shapes.
     image[image[..., 3] == 0, :3] = image[image[..., 3] > 0, :3].mean(0)
     return image
 

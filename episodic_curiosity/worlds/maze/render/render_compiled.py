@@ -1,7 +1,7 @@
-"""Pictures on a GPU: the functions of render_torch, compiled for a few numbers of frames.
+"""Rendering on a GPU: the functions of render_torch, compiled for a few batch sizes.
 
-Shapes: N frames, h x w pixels. What is drawn most is drawn at once; another number is filled up
-to one that is compiled already, or drawn in pieces.
+Shapes: N frames, h x w pixels. Batches of another size are padded to a compiled size or drawn
+in pieces.
 """
 
 from collections.abc import Callable
@@ -21,11 +21,11 @@ from episodic_curiosity.worlds.maze.render.textures import Textures
 from episodic_curiosity.worlds.maze.render.walk_torch import Rays, TorchCamera, Walk
 
 MOST_PIECES = 16
-MOST_PIECES_OF_A_STEP = 4  # every step would pay for more
+MOST_PIECES_OF_A_STEP = 4  # more would slow down every step
 
 
 class CompiledRenderer:
-    """Compiles at its first draws: once in a process for all levels of a theme and a size."""
+    """Compiles at the first draws, once per process, theme and size; levels may differ."""
 
     def __init__(
         self,
@@ -39,9 +39,9 @@ class CompiledRenderer:
         before_fill: Callable[[], None] | None = None,
         backend: str = "inductor",
     ) -> None:
-        """`size` is (h, w); `num_frames` is the N that will be drawn most.
+        """`size` is (h, w); `num_frames` is the most frequent N.
 
-        `before_fill` is called before the last part, the longest to compile.
+        `before_fill` is called before the last pass, which takes longest to compile.
         """
         self._before_fill = before_fill
         self._inputs = (theme, level_map, pictures, camera)
@@ -50,7 +50,7 @@ class CompiledRenderer:
         compiled_size(self._what, num_frames, most_pieces=MOST_PIECES_OF_A_STEP)
 
     def draw(self, scene: Scene) -> Tensor:
-        """(N, 3, h, w) uint8."""
+        """Draws frames, (N, 3, h, w) uint8."""
         count, device = len(scene.level), scene.level.device
         piece = 1
         if count:
@@ -60,7 +60,7 @@ class CompiledRenderer:
         frames = torch.empty(count, 3, *self._size, dtype=torch.uint8, device=device)
         for first in range(0, count, piece):
             rows = torch.arange(first, first + piece, device=device)
-            rows = rows.clamp(max=count - 1)  # fills up
+            rows = rows.clamp(max=count - 1)  # padding
             drawn = self._draw_at_once(Scene(*(field[rows] for field in scene)))
             frames[first : first + piece] = drawn[: count - first]
         return frames
@@ -82,14 +82,14 @@ def _after(wait: Callable[[], None], part: Callable[..., Tensor]) -> Callable[..
 
 @cache
 def compiled_passes(
-    theme: Theme,  # noqa: ARG001 - each its own
+    theme: Theme,  # noqa: ARG001 - part of the cache key:
     has_slabs: bool,
-    shape: tuple[int, ...],  # noqa: ARG001 - and this, of the map and the picture
+    shape: tuple[int, ...],  # noqa: ARG001 - of the map and the frame
     backend: str = "inductor",
     *,
-    num_frames: int,  # noqa: ARG001 - and this: torch compiles no function too often
+    num_frames: int,  # noqa: ARG001 - torch stops recompiling after 8 variants
 ) -> Passes:
-    """The passes of a picture, compiled at their first calls."""
+    """Returns the rendering passes, compiled at their first calls."""
 
     def compiled(part: Callable[..., Any]) -> Callable[..., Any]:
         fixed = (Theme, Textures, TorchCamera, Scene, Rays, Walk, Columns)  # all but the levels
@@ -100,6 +100,6 @@ def compiled_passes(
         walk_on=compiled(walk_torch.walk_on),
         find_columns=compiled(render_torch.find_columns),
         fill=compiled(render_torch.fill),
-        # A whole walk as one kernel would compile for a minute.
+        # The complete walk as one kernel would compile for a minute.
         paces=2 if has_slabs else 6,
     )

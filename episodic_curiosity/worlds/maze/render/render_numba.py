@@ -1,7 +1,7 @@
-"""The maze pictures as Numba kernels, for the CPU: render_torch's picture, frame by frame.
+"""Renders frames with Numba kernels on the CPU; the same frames as render_torch.
 
-Shapes: N frames, R of them to draw, h x w pixels, K layers. Arithmetic is float32 and in the
-order of the torch code, so that the two agree to the last bit almost everywhere.
+Shapes: N frames, R of them to draw, h x w pixels, K layers. Arithmetic is float32 in the order
+of the torch code, so that nearly all pixels are bit-identical.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from numba import njit, prange
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.support.numba_threads import match_threads
+from episodic_curiosity.support.numba_setup import match_threads
 from episodic_curiosity.worlds.lab.elements import Theme
 from episodic_curiosity.worlds.maze.render import camera as lens
 from episodic_curiosity.worlds.maze.render import effects, textures
@@ -66,17 +66,17 @@ SPAWN_BELOW = tuple(f32(colour) for colour in effects.SPAWN_BELOW)
 
 
 class Space(NamedTuple):
-    """Theme, as float32."""
+    """The Theme in float32."""
 
     origin: Any  # (2,)
     cell: Any  # (2,)
     per_cell: Any  # (2,)
-    wall_top: Any  # above the eye
+    wall_top: Any  # height above the eye
     ceiling: bool
 
 
 class Columns(NamedTuple):
-    """What the columns of one frame see, (w,) each, and what stands in front, (K, w)."""
+    """The columns of one frame: walls, (w,) each, and layers in front of them, (K, w)."""
 
     dx: Any
     dy: Any
@@ -89,8 +89,8 @@ class Columns(NamedTuple):
     facing: Any
     mark_texel: Any
     mark_mip: Any
-    mark_fade: Any  # how bright the fire mark on the column's wall is, 0 without one
-    lit: Any  # whether the column passes through a flash
+    mark_fade: Any  # brightness of the fire mark on the wall, 0 for none
+    lit: Any  # true if the column passes through a flash
     sky: Any
     layer_depth: Any
     layer_top: Any
@@ -108,7 +108,7 @@ def render_into(
     out: Tensor,
     rows: Tensor | None = None,
 ) -> None:
-    """Draws frame rows[r] of the scene into out[r], (R, 3, h, w) uint8, or all of them."""
+    """Draws frame rows[r] of the scene into out[r], (R, 3, h, w) uint8; all if None."""
     if rows is None:
         rows = torch.arange(len(scene.level))
     origin, cell = np.array(theme.origin, np.float32), np.array(theme.cell, np.float32)
@@ -127,19 +127,19 @@ def render_into(
 
 
 def _arrays(fields: Any) -> Any:
-    """A NamedTuple with its tensors as NumPy arrays: a Numba type of its own.
+    """Converts the tensors of a NamedTuple to contiguous NumPy arrays.
 
-    Another memory layout would be another type and compile again.
+    Another memory layout would be another Numba type and recompile the kernel.
     """
     return fields._make(x.contiguous().numpy() if isinstance(x, Tensor) else x for x in fields)
 
 
 @cache
 def source_stamp() -> NDArray[np.void]:
-    """Nothing, of a type that names all sources of the kernel.
+    """Returns an empty array whose dtype contains a hash of all sources of the kernel.
 
-    Numba's cache looks for changes in the file of `_render` alone, but the numbers and
-    functions of all our mazes are frozen into it; a new type makes it compile anew.
+    Numba's cache only detects changes in the file of `_render`, although the kernel contains
+    constants and functions of other files. A new argument type makes it recompile.
     """
     worlds = Path(__file__).parents[2]
     sources = sorted([*worlds.glob("maze/**/*.py"), *worlds.glob("lab/*.py")])
@@ -220,8 +220,8 @@ def fill(
     space: Any, level_map: Any, pictures: Any, camera: Any, scene: Any, n: Any,
     columns: Any, flashes: Any, out: Any,
 ) -> None:  # fmt: skip
-    """Every pixel: a texel, its light, and what shines on it."""
-    # Numba counts a reference for every field it takes from a tuple: take each of them once.
+    """Computes every pixel: texel, light and effects."""
+    # Numba counts references on every field access of a tuple: read each field once.
     texels, code = pictures.texels, level_map.code[scene.level[n]]
     ups, floor_depths, floor_mips = camera.up, camera.floor_depth, camera.floor_mip
     uprights = camera.upright

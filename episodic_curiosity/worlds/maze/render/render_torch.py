@@ -1,7 +1,7 @@
-"""The maze pictures in plain torch operations, made for torch.compile on a GPU.
+"""Renders frames in torch, written for torch.compile on a GPU.
 
-Shapes: N frames, h x w pixels. What does not change along a column of pixels is computed once
-a column, (N, w); then each pixel, (N, h, w), picks one texel. Nothing waits for the device.
+Shapes: N frames, h x w pixels. Values that are constant along a column are computed once per
+column, (N, w); then each pixel, (N, h, w), reads one texel. Never synchronises with the GPU.
 """
 
 from collections.abc import Callable
@@ -49,10 +49,10 @@ SKY_SCALE = textures.SKY_ROWS / (2 * lens.TAN_Y)
 
 
 class Columns(NamedTuple):
-    """All that a pixel has to know, computed once a column or a frame."""
+    """The inputs of the pixels, computed once per column or frame."""
 
     rays: Rays
-    sky: Tensor  # (N, w) int32, the topmost texel of the column's sky
+    sky: Tensor  # (N, w) int32, index of the column's topmost sky texel
     walls: Walls
     layers: list[Layer]
     mark: Mark
@@ -60,20 +60,20 @@ class Columns(NamedTuple):
 
 
 def name_columns(columns: Columns) -> Columns:
-    """The same columns; torch.compile may have handed their named tuples back as plain ones."""
+    """Restores the named tuples, which torch.compile may return as plain ones."""
     rays, sky, walls, layers, mark, flashes = columns
     named = [Layer(*layer) for layer in layers]
     return Columns(Rays(*rays), sky, Walls(*walls), named, Mark(*mark), Flashes(*flashes))
 
 
 class Passes(NamedTuple):
-    """The functions that a picture is made with, one after the other."""
+    """The rendering passes, in order; they may be compiled."""
 
     begin: Callable[..., tuple[Rays, Walk]]
     walk_on: Callable[..., Walk]
     find_columns: Callable[..., Columns]
     fill: Callable[..., Tensor]
-    paces: int  # of one call of walk_on
+    paces: int  # per call of walk_on
 
 
 def render(
@@ -85,7 +85,7 @@ def render(
     *,
     passes: Passes | None = None,
 ) -> Tensor:
-    """(N, 3, h, w) uint8; `parts` are the functions below, where they have been compiled."""
+    """Draws frames, (N, 3, h, w) uint8; `passes` default to the functions below."""
     passes = passes or Passes(
         begin, walk_on, find_columns, fill, paces=num_paces(level_map) or 1
     )
@@ -135,7 +135,7 @@ def fill(
     scene: Scene,
     columns: Columns,
 ) -> Tensor:
-    """(N, 3, h, w) uint8."""
+    """Computes every pixel, (N, 3, h, w) uint8."""
     packed = shade(theme, level_map, pictures, camera, scene, columns)  # (N, h, w)
     channel = torch.arange(0, 24, 8, dtype=torch.int32, device=packed.device)[:, None, None]
     return ((packed[:, None] >> channel) & 255).to(torch.uint8)
@@ -149,15 +149,15 @@ def shade(
     scene: Scene,
     columns: Columns,
 ) -> Tensor:
-    """(N, h, w) int32: red | green << 8 | blue << 16."""
+    """Computes every pixel, (N, h, w) int32: red | green << 8 | blue << 16."""
     texels = pictures.texels
     rays = Rays(*(field[:, None] for field in columns.rays))  # (N, 1, ...)
     walls = Walls(*(field[:, None] for field in columns.walls))  # (N, 1, w)
-    height = camera.up * walls.depth  # above the eye, where the row meets the wall
+    height = camera.up * walls.depth  # of the wall above the eye, (N, h, w)
     is_floor = height < -lens.EYE
     is_above = ~is_floor & ((height > theme.wall_height - lens.EYE) | (walls.depth == lens.FAR))
 
-    # The floor: which cell and which texel of its tile.
+    # The floor.
     x, y = rays.x + camera.floor_depth * rays.dx, rays.y + camera.floor_depth * rays.dy
     cell_x, cell_y = x * (1 / theme.cell[0]), y * (1 / theme.cell[1])
     whole_x, whole_y = cell_x.floor(), cell_y.floor()
@@ -204,7 +204,7 @@ def shade(
     blue = torch.zeros_like(light)
     if scene.mark_age.shape[1] > 0:
         mark = Mark(*(field[:, None] for field in columns.mark))  # (N, 1, w)
-        x, y, z = depth * rays.dx, depth * rays.dy, camera.up * depth  # from the eye
+        x, y, z = depth * rays.dx, depth * rays.dy, camera.up * depth  # relative to the eye
         flashes = add_flashes(columns.flashes, x, y, z)
         on_mark = is_wall & (mark.strip > 0) & (height.abs() < effects.MARK_RADIUS)
         mark_row = to_texel(0.5 - height * (0.5 / effects.MARK_RADIUS))
@@ -226,7 +226,7 @@ def shade(
 
 
 def blend(code: Tensor, east: Tensor, north: Tensor) -> Tensor:
-    """The light inside a cell, from its four corners."""
+    """Interpolates the light inside a cell between its four corners."""
     sw, se, nw, ne = (light_at(code, corner) for corner in range(4))
     south = sw + (se - sw) * east
     return maps.LIGHT_MIN + maps.LIGHT_STEP * (south + (nw + (ne - nw) * east - south) * north)

@@ -1,4 +1,4 @@
-"""Draws scenes, with the back end that suits the device.
+"""Draws scenes with the back end for the device.
 
 Shapes: N frames, R of them to draw, h x w pixels.
 """
@@ -22,9 +22,9 @@ from episodic_curiosity.worlds.maze.render.textures import textures
 
 
 class Renderer:
-    """Pictures of one pool of levels in one size: Numba on the CPU, torch.compile on a GPU.
+    """Draws frames of one pool of levels in one size: Numba on a CPU, torch.compile on a GPU.
 
-    On a GPU the first draw compiles, once in a process for all levels.
+    On a GPU the first draw compiles, once per process for all levels.
     """
 
     def __init__(
@@ -38,9 +38,9 @@ class Renderer:
         num_frames: int = 64,
         before_fill: Callable[[], None] | None = None,
     ) -> None:
-        """`num_frames` are how many will mostly be drawn at once.
+        """`num_frames` is the most frequent batch size.
 
-        A GPU's pictures call `before_fill` before the part that takes longest to compile.
+        On a GPU, `before_fill` is called before the pass that takes longest to compile.
         """
         self.device = torch.device(device)
         self.shape = (3, height, width)
@@ -53,7 +53,7 @@ class Renderer:
         camera = walk_torch.make_camera(height, width, self.device)
         self._draw: Callable[[Scene], Tensor]
         if self.device.type == "cpu":
-            message = "Numba is missing: mazes are drawn a hundred times slower"
+            message = "Numba is missing: drawing mazes is about 100 times slower"
             warnings.warn(message, stacklevel=2)
             self._draw = partial(render_torch.render, *self._fixed, camera)
         else:
@@ -69,14 +69,14 @@ class Renderer:
     def draw(
         self, scene: Scene, rows: Tensor | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """(N, 3, h, w) uint8, or (R, 3, h, w) of the frames that `rows` (R,) int64 lists.
+        """Draws all frames, (N, 3, h, w) uint8, or those of `rows` (R,) int64, (R, 3, h, w).
 
-        Written into `out` where it is given.
+        Writes into `out` if given.
         """
         shape = (len(scene.level if rows is None else rows), *self.shape)
         if out is not None and (tuple(out.shape) != shape or out.dtype != torch.uint8):
             raise ValueError(
-                f"out is {out.dtype} of shape {tuple(out.shape)}; wanted is uint8 of {shape}"
+                f"out must be uint8 of shape {shape}, got {out.dtype} of {tuple(out.shape)}"
             )
         if self._numba:
             from episodic_curiosity.worlds.maze.render.render_numba import render_into

@@ -1,4 +1,4 @@
-"""The light of shots, as Numba functions: shine's rules."""
+"""The light of shots, in Numba; the same as shine_torch."""
 
 from typing import Any
 
@@ -28,8 +28,8 @@ MARK_SCALE = f32(lens.TILE_UNITS / (2 * effects.MARK_RADIUS))
 
 @part_of_kernel
 def find_marks(columns: Any, mip_depth: Any, scene: Any, n: Any) -> None:
-    """The newest fire mark in each column of wall: its strip of texture and its light."""
-    # Numba counts a reference for every field it takes from a tuple: take each of them once.
+    """Finds the newest fire mark in each column of wall: its texture strip and its light."""
+    # Numba counts references on every field access of a tuple: read each field once.
     all_dx, all_dy, depths, facings = columns.dx, columns.dy, columns.depth, columns.facing
     texels, mips, fades = columns.mark_texel, columns.mark_mip, columns.mark_fade
     for mark in range(scene.mark_age.shape[1]):
@@ -51,9 +51,9 @@ def find_marks(columns: Any, mip_depth: Any, scene: Any, n: Any) -> None:
 
 @part_of_kernel
 def find_flashes(columns: Any, scene: Any, n: Any) -> Any:
-    """(S, 5): x, y, scale, offset and strength of the shots that still flash, as in Flashes.
+    """Returns x, y, scale, offset and strength of active flashes, (S, 5), as in Flashes.
 
-    Also finds the columns that pass through one; most do not.
+    Also marks the columns that pass through one, in `columns.lit`.
     """
     all_dx, all_dy, lit = columns.dx, columns.dy, columns.lit
     flashes = np.empty((scene.mark_age.shape[1], 5), np.float32)
@@ -69,7 +69,7 @@ def find_flashes(columns: Any, scene: Any, n: Any) -> Any:
             flashes[count, 2], flashes[count, 3] = scale, radius * radius * scale
             flashes[count, 4] = ONE - age * PER_FLASH_LIFE
             count += 1
-            # Where the light ends: a little further out than its rim, and than rounding.
+            # The light ends outside the rim; 1 more covers rounding.
             reach_square = radius * radius + radius * TWICE_FLASH_WIDTH + ONE
             for i in range(len(all_dx)):
                 dx, dy = all_dx[i], all_dy[i]
@@ -80,7 +80,7 @@ def find_flashes(columns: Any, scene: Any, n: Any) -> Any:
 
 @part_of_kernel
 def flash_at(flashes: Any, x: Any, y: Any, z: Any) -> Any:
-    """The light of flashes at a place relative to the eye: they add up."""
+    """Returns the summed light of all flashes at a position relative to the eye."""
     glow = ZERO
     for flash in range(len(flashes)):
         from_x, from_y = x - flashes[flash, 0], y - flashes[flash, 1]

@@ -1,7 +1,7 @@
-"""The light of shots and of spawning, in plain torch operations.
+"""The light of shots and of spawning, in torch.
 
-Shapes: N frames, h x w pixels, F fire marks. A shot hits at eye height, so whether its mark
-lies in a column of wall is the same for all rows.
+Shapes: N frames, h x w pixels, F fire marks. Shots hit at eye height, so the columns of
+wall that a mark covers are the same in all rows.
 """
 
 from typing import NamedTuple
@@ -24,14 +24,14 @@ from episodic_curiosity.worlds.maze.render.walk_torch import (
 class Mark(NamedTuple):
     """The newest fire mark in each column of wall, (N, w)."""
 
-    strip: Tensor  # int32, 0 where there is none
+    strip: Tensor  # int32, 0 for no mark
     fade: Tensor  # from 1 to 0
 
 
 class Flashes(NamedTuple):
-    """The flash of each shot, (N, F): a ball whose rim is bright."""
+    """The flash of each shot, (N, F): a ball with a bright rim."""
 
-    x: Tensor  # of its middle, relative to the eye
+    x: Tensor  # centre, relative to the eye
     y: Tensor
     scale: Tensor  # distance ** 2 * scale - offset is 0 on the rim, 1 about FLASH_WIDTH outside
     offset: Tensor
@@ -49,7 +49,7 @@ def find_flashes(scene: Scene) -> Flashes:
 def find_marks(camera: TorchCamera, scene: Scene, rays: Rays, walls: Walls) -> Mark:
     if scene.mark_age.shape[1] == 0:
         return Mark(torch.zeros_like(walls.strip), torch.zeros_like(walls.depth))
-    # All marks at once, (N, F, w); one by one they would take a compiler a third of its time.
+    # One batch, (N, F, w): a loop over marks would take a third of the compile time.
     hit_x, hit_y = (scene.mark_position - scene.position[:, None]).unbind(-1)  # (N, F)
     x, y = walls.depth * rays.dx, walls.depth * rays.dy  # (N, w)
     from_x, from_y = x[:, None] - hit_x[..., None], y[:, None] - hit_y[..., None]
@@ -65,7 +65,7 @@ def find_marks(camera: TorchCamera, scene: Scene, rays: Rays, walls: Walls) -> M
 
 
 def add_flashes(flashes: Flashes, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
-    """The light of all flashes, (N, h, w), at places relative to the eye."""
+    """Returns the summed light of all flashes, (N, h, w), at positions relative to the eye."""
     light = torch.zeros_like(z)
     z_square = z * z
     for fields in zip(*(field[..., None, None].unbind(1) for field in flashes), strict=True):
@@ -79,7 +79,7 @@ def add_flashes(flashes: Flashes, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
 
 
 def spawn_ring(camera: TorchCamera, scene: Scene) -> tuple[Tensor, Tensor]:
-    """How bright the ring around a newly spawned player is above and below the horizon."""
+    """Brightness of the ring around a new spawn, above and below the horizon."""
     age = scene.spawn_age[:, None, None]
     steep = camera.up * camera.upright  # (h, w)
     edge = effects.SPAWN_RING + effects.SPAWN_GROWTH * age

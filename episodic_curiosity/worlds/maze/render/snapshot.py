@@ -1,4 +1,4 @@
-"""A scene in at most 256 bytes a row, from which its picture can be drawn again, exactly.
+"""Packs a scene into at most 256 bytes per row, from which its frame can be redrawn exactly.
 
 Shapes: N rows, B sprites, F fire marks.
 """
@@ -17,11 +17,11 @@ from episodic_curiosity.worlds.maze.render.scene import (
     Scene,
 )
 
-# How a field is stored where its own type would waste room: levels are fewer than 2**31, and
-# things stand on whole units.
+# Fields stored in a smaller type: there are fewer than 2**31 levels, and sprite positions are
+# integers.
 STORED = {"level": torch.int32, "sprite_position": torch.int16}
-B = -1  # stands for the number of sprites
-# `contiguous()` would leave the strides of a single row as they are, which `view` refuses.
+B = -1  # placeholder for the number of sprites
+# `contiguous()` would keep the strides of a single row, which `view` rejects.
 CONTIGUOUS = torch.contiguous_format
 FIELDS: dict[str, tuple[torch.dtype, tuple[int, ...]]] = {
     "level": (torch.int64, ()),
@@ -42,14 +42,14 @@ assert tuple(FIELDS) == Scene._fields
 
 
 def pack(scene: Scene) -> Tensor:
-    """(N, bytes) uint8."""
+    """Returns a scene as (N, bytes) uint8."""
     columns = [_stored(name, field) for name, field in scene._asdict().items()]
-    runs = groupby(columns, key=lambda column: column.dtype)  # taken apart together
+    runs = groupby(columns, key=lambda column: column.dtype)  # of one dtype, converted together
     return torch.cat([_to_bytes(torch.cat(list(run), dim=1)) for _, run in runs], dim=1)
 
 
 def _stored(name: str, field: Tensor) -> Tensor:
-    """An (N, ...) field as (N, ...) whole numbers of the size that it is stored in."""
+    """Converts an (N, ...) field to (N, ...) integers of its stored size."""
     if name in STORED:
         field = field.to(STORED[name])
     elif field.dtype == torch.float32:
@@ -58,22 +58,22 @@ def _stored(name: str, field: Tensor) -> Tensor:
 
 
 def _to_bytes(numbers: Tensor) -> Tensor:
-    """(N, bytes) of (N, ...) whole numbers, the lowest byte of each first."""
+    """Returns the (N, bytes) of (N, ...) integers, in little-endian order."""
     if numbers.dtype == torch.uint8:
         return numbers
     if not torch.compiler.is_compiling():
         return numbers.view(torch.uint8)
-    # The compiler cannot view a number as several smaller ones; it can take it apart.
+    # The compiler cannot view integers as smaller ones; shifts work.
     shifts = torch.arange(0, 8 * numbers.dtype.itemsize, 8, device=numbers.device)
     return ((numbers[..., None] >> shifts) & 0xFF).to(torch.uint8).flatten(1)
 
 
 def unpack(rows: Tensor, num_sprites: int) -> Scene:
-    """The scene that was packed; rows may come from any number of packings."""
+    """Returns the packed scene; rows may be of different calls of `pack`."""
     size = num_bytes(num_sprites)
     if rows.dtype != torch.uint8 or rows.dim() != 2 or rows.shape[1] != size:
         raise ValueError(
-            f"snapshots of this world are (rows, {size}) of dtype uint8, "
+            f"snapshots of this world must be (rows, {size}) of dtype uint8, "
             f"got {tuple(rows.shape)} of {rows.dtype}"
         )
     fields, start = {}, 0
@@ -88,7 +88,7 @@ def unpack(rows: Tensor, num_sprites: int) -> Scene:
 
 
 def num_bytes(num_sprites: int) -> int:
-    """Of one row."""
+    """Returns the size of one row."""
     return sum(
         STORED.get(name, dtype).itemsize
         * math.prod(num_sprites if size == B else size for size in dims)
@@ -97,7 +97,7 @@ def num_bytes(num_sprites: int) -> int:
 
 
 def within_bounds(scene: Scene, num_levels: int) -> tuple[Scene, Tensor]:
-    """A scene that names nothing that is not there, and whether it did before: () bool."""
+    """Clamps a scene into its valid range; also returns whether it was outside, () bool."""
     limits = {
         "level": num_levels,
         "wall_look": NUM_WALL_LOOKS,

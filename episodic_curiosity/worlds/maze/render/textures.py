@@ -1,7 +1,7 @@
-"""Every picture of the maze worlds in one tensor, so that any surface is one gather away.
+"""All textures of the mazes in one tensor, so that any surface is read by one gather.
 
-A tile is 64 x 64 texels and four smaller copies of itself (32, 16, 8, 4), which far surfaces
-use so that they do not glitter. A texel is red | green << 8 | blue << 16 | opaque << 24.
+A tile is 64 x 64 texels plus four mip levels (32, 16, 8, 4), which avoid aliasing on distant
+surfaces. A texel is red | green << 8 | blue << 16 | opaque << 24.
 """
 
 from functools import cache
@@ -20,11 +20,11 @@ from episodic_curiosity.worlds.maze.render.scene import NUM_FLOOR_LOOKS, NUM_WAL
 TILE_BITS = 6
 TILE_SIZE = 1 << TILE_BITS
 NUM_MIPS = 5
-MIP_OFFSETS = (0, 4096, 5120, 5376, 5440)  # where each copy begins within its tile
+MIP_OFFSETS = (0, 4096, 5120, 5376, 5440)  # of each mip level within its tile
 TILE_TEXELS = 5456
 OPAQUE = 1 << 24
 
-# The first tile of each kind; a decal's number counts from 1, so decal d is DECALS + d - 1.
+# The first tile of each kind; decals count from 1, so decal d is tile DECALS + d - 1.
 WALLS = 0
 FLOORS = WALLS + NUM_WALL_LOOKS
 DECALS = FLOORS + NUM_FLOOR_LOOKS
@@ -44,13 +44,13 @@ BRIGHT_RED_WALL = 17  # style 5
 
 
 class Item(NamedTuple):
-    """A billboard's size in units and how it moves."""
+    """Size and motion of a billboard, in units."""
 
     width: float
     height: float
-    base: float  # of its lower edge above the floor, at its mean
-    bob: float  # how far it moves up and down around that
-    thickness: float  # the share of its width that is left when it is seen edge-on; 1 = no spin
+    base: float  # mean height of its lower edge above the floor
+    bob: float  # amplitude of its vertical motion
+    thickness: float  # fraction of its width when seen edge-on; 1: no spin
 
 
 BOB_PERIOD, SPIN_PERIOD = 1.26, 2.05  # engine seconds
@@ -76,7 +76,7 @@ class Textures(NamedTuple):
 
 @cache
 def textures() -> Textures:
-    """Paints everything, once per process, on the CPU."""
+    """Paints all textures on the CPU, once per process."""
     pictures = [
         *map(paint.wall, range(NUM_WALL_LOOKS)),
         *map(paint.floor, range(NUM_FLOOR_LOOKS)),
@@ -105,7 +105,7 @@ def textures() -> Textures:
 
 
 def halve(pictures: paint.Image) -> paint.Image:
-    """Averages 2 x 2 neighbours of (..., S, S, 4)."""
+    """Averages blocks of 2 x 2 pixels of (..., S, S, 4)."""
     *batch, rows, columns, channels = pictures.shape
     quads = pictures.reshape(*batch, rows // 2, 2, columns // 2, 2, channels)
     smaller: paint.Image = quads.mean((-4, -2), dtype=np.float32)
@@ -113,7 +113,7 @@ def halve(pictures: paint.Image) -> paint.Image:
 
 
 def pack(pictures: paint.Image) -> NDArray[np.int32]:
-    """(..., 4) float32 to texels; what is covered by 40% is opaque, so thin things last."""
+    """Converts (..., 4) float32 to texels; alpha from 40% is opaque, to keep thin shapes."""
     red, green, blue = np.moveaxis(np.clip(pictures[..., :3], 0, 255).astype(np.int32), -1, 0)
     opaque = (pictures[..., 3] >= 0.4 * 255).astype(np.int32)
     texels: NDArray[np.int32] = red | green << 8 | blue << 16 | opaque << 24

@@ -1,6 +1,6 @@
-"""Which wall one column of pixels sees, as Numba functions: walk_torch's rules.
+"""Ray casting in Numba: finds the wall of one column of pixels; the same as walk_torch.
 
-Numbers are float32 throughout; a bare literal would turn them into float64, hence f32.
+All numbers are float32; a bare float literal would promote them to float64.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from episodic_curiosity.worlds.maze.render import level_map as maps
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 f32 = np.float32
-# Numba freezes a module's plain numbers into the kernel.
+# Numba compiles module-level numbers into the kernel as constants.
 ZERO, HALF, ONE = f32(0), f32(0.5), f32(1)
 FAR, TINY = f32(lens.FAR), f32(1e-9)
 TEXELS_PER_UNIT = f32(textures.TILE_SIZE / lens.TILE_UNITS)
@@ -29,9 +29,9 @@ DECAL_SCALE = f32(lens.TILE_UNITS / effects.DECAL_UNITS)
 
 
 def part_of_kernel(function: Function) -> Function:
-    """Compiles what only a kernel calls: it needs no way in from Python.
+    """Compiles a function that is only called by kernels, without entry points from Python.
 
-    Those ways took a quarter of the time until the first picture.
+    The entry points would take a quarter of the time until the first frame.
     """
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled: Function = njit(**options)(function)  # type: ignore[call-overload]
@@ -45,13 +45,13 @@ def inverse(slope: Any) -> Any:
 
 @part_of_kernel
 def to_texel(share: Any) -> Any:
-    """0..1 to a column or row of the full-size tile."""
+    """Maps 0..1 to a column or row of the full-size tile."""
     return min(max(int(share * f32(textures.TILE_SIZE)), 0), textures.TILE_SIZE - 1)
 
 
 @part_of_kernel
 def wrap_texel(units: Any) -> Any:
-    """The same for a tile that repeats every 100 units."""
+    """Maps units to a column or row of a tile that repeats every 100 units."""
     return int(np.floor(units * TEXELS_PER_UNIT)) & (textures.TILE_SIZE - 1)
 
 
@@ -80,7 +80,7 @@ def light_at(code: Any, corner: Any) -> Any:
 
 @part_of_kernel
 def look_up(codes: Any, x: Any, y: Any) -> Any:
-    """The code of a cell; outside the grid it is that of its rim."""
+    """Returns the code of a cell; RIM outside the grid."""
     height, width = codes.shape
     if x < -1 or x > width - 2 or y < -1 or y > height - 2:
         return maps.RIM
@@ -91,7 +91,7 @@ def look_up(codes: Any, x: Any, y: Any) -> Any:
 def meet_slab(
     code: Any, border: Any, inverse_slope: Any, east: Any, north: Any, open_doors: Any
 ) -> Any:
-    """Whether the ray meets a door cell's slab, how deep, and on a face met in x."""
+    """Returns whether the ray hits the cell's slab, the depth, and whether on an x face."""
     door = code >> maps.DOOR_SHIFT & maps.DOOR_MASK
     begin = SLAB_OPEN_EDGE if (open_doors >> door) & 1 else ZERO
     if code & maps.KIND_MASK == maps.DOOR_H:
@@ -110,7 +110,7 @@ def meet_slab(
 
 @part_of_kernel
 def walk(codes: Any, grid: Any, slope: Any, has_slabs: Any, open_doors: Any) -> Any:
-    """(depth, x, y, code, side, slab): what stops a column and from which cell it is seen."""
+    """Returns (depth, x, y, code, side, slab) of a hit; x, y, code are of the cell in front."""
     height, width = codes.shape
     inverse_x, inverse_y = inverse(slope[0]), inverse(slope[1])
     east, north = int(inverse_x > 0), int(inverse_y > 0)
@@ -147,7 +147,7 @@ def walk(codes: Any, grid: Any, slope: Any, has_slabs: Any, open_doors: Any) -> 
 def dress(
     hit: Any, decals: Any, wall_look: Any, eye: Any, slope: Any, cell: Any, mip_depth: Any
 ) -> Any:
-    """(texel, mip, decal, decal_mip, light) of a column that has been stopped."""
+    """Returns (texel, mip, decal, decal_mip, light) of a column that hit something."""
     depth, x, y, code, side, slab = hit
     in_x = side in (maps.EAST, maps.WEST)
     if in_x:

@@ -1,7 +1,7 @@
-"""Which wall each column of pixels sees, in plain torch operations.
+"""Ray casting in torch: finds the wall that each column of pixels sees.
 
 Shapes: N frames, w columns, L levels, H x W cells. Every column walks the grid from the eye
-until a wall or a slab stops it, for a fixed number of paces: nothing waits for the device.
+until a wall or a slab stops it. The number of paces is fixed: no synchronisation with the GPU.
 """
 
 import math
@@ -21,22 +21,22 @@ STRIP_BITS, STRIP_MASK = 24, (1 << 24) - 1
 
 
 class TorchCamera(NamedTuple):
-    """camera.TorchCamera as tensors: columns are (w,), rows (h, 1)."""
+    """camera.Camera as tensors: columns are (w,), rows (h, 1)."""
 
     across: Tensor
     upright: Tensor
     bearing: Tensor
     up: Tensor
     floor_depth: Tensor
-    floor_strip: Tensor  # int32, the strip of tile 0 and column 0 at each row's mip
-    mip_depth: Tensor  # (M,) from which depth on each smaller copy of a tile is shown
+    floor_strip: Tensor  # int32, strip of tile 0 and column 0 at each row's mip level
+    mip_depth: Tensor  # (M,) depth from which each smaller mip level is used
 
 
 class Rays(NamedTuple):
-    """Where each frame is seen from and where its columns look."""
+    """The eye of each frame and the directions of its columns."""
 
-    first_cell: Tensor  # (N, 1) int32, index of the code of the level's cell [0, 0]
-    x: Tensor  # (N, 1) the eye, from the grid's corner
+    first_cell: Tensor  # (N, 1) int32, index into `code` of the level's cell [0, 0]
+    x: Tensor  # (N, 1) the eye, relative to the grid's corner
     y: Tensor
     cos: Tensor  # (N, 1) of the yaw
     sin: Tensor
@@ -45,42 +45,42 @@ class Rays(NamedTuple):
 
 
 class Stride(NamedTuple):
-    """How each column goes from cell to cell, (N, w)."""
+    """The increments of each column from cell to cell, (N, w)."""
 
-    inverse_x: Tensor  # depth from border to border, with the sign of the direction
+    inverse_x: Tensor  # signed depth between two borders
     inverse_y: Tensor
-    east: Tensor  # int32, 1 where it goes east
+    east: Tensor  # int32, 1 if it goes east
     north: Tensor
-    step_x: Tensor  # int32, to the index of the next cell in x
+    step_x: Tensor  # int32, index offset of the next cell in x
     step_y: Tensor
 
 
 class Walk(NamedTuple):
-    """How far each column has come, (N, w)."""
+    """The progress of each column, (N, w)."""
 
-    cell: Tensor  # int32, index of the code of the cell it stands in
+    cell: Tensor  # int32, index into `code` of its present cell
     code: Tensor  # int32, of that cell
     border_x: Tensor  # depth of the next border in x
     border_y: Tensor
 
 
 class Hit(NamedTuple):
-    """What stopped each column, (N, w)."""
+    """The surface that stopped each column, (N, w)."""
 
-    depth: Tensor  # FAR where nothing did
-    cell: Tensor  # int32, index of the code of the cell from which it is seen
+    depth: Tensor  # FAR if nothing did
+    cell: Tensor  # int32, index into `code` of the cell in front of it
     code: Tensor  # int32, of that cell
-    side: Tensor  # int32, Side of that cell
+    side: Tensor  # int32, the Side of that cell
     in_x: Tensor  # bool, side is EAST or WEST
-    slab: Tensor  # bool, a slab and not a wall
+    slab: Tensor  # bool, a slab instead of a wall
 
 
 class Walls(NamedTuple):
-    """The same, ready to be drawn, (N, w)."""
+    """The texture and light of each column's wall, (N, w)."""
 
     depth: Tensor
-    strip: Tensor  # int32, the strip of texture the column shows
-    decal: Tensor  # int32, the same for the decal, 0 without one
+    strip: Tensor  # int32, texture strip of the column
+    decal: Tensor  # int32, strip of the decal, 0 for none
     light: Tensor
     facing: Tensor  # int32, Side
 
@@ -109,7 +109,7 @@ def cast_rays(theme: Theme, level_map: LevelMap, camera: TorchCamera, scene: Sce
 
 
 def begin_walk(theme: Theme, level_map: LevelMap, rays: Rays) -> Walk:
-    """Every column in the cell of its eye."""
+    """Puts every column into the cell of its eye."""
     _, height, width = level_map.code.shape
     stride = _stride(theme, level_map, rays)
     grid_x, grid_y = rays.x * (1 / theme.cell[0]), rays.y * (1 / theme.cell[1])
@@ -125,7 +125,7 @@ def begin_walk(theme: Theme, level_map: LevelMap, rays: Rays) -> Walk:
 
 
 def num_paces(level_map: LevelMap) -> int:
-    """Cells that a column can pass at most before something stops it."""
+    """The maximum number of cells that a column passes before it is stopped."""
     _, height, width = level_map.code.shape
     return height + width - 4 if level_map.has_walls else 0
 
@@ -133,7 +133,7 @@ def num_paces(level_map: LevelMap) -> int:
 def walk_on(
     theme: Theme, level_map: LevelMap, scene: Scene, rays: Rays, walk: Walk, paces: int
 ) -> Walk:
-    """A column that is stopped stays where it is: the cell it stands in sees the wall."""
+    """Advances by a number of paces; stopped columns stay in the cell in front of the wall."""
     codes, stride = level_map.code.view(-1), _stride(theme, level_map, rays)
     cell, code, border_x, border_y = walk
     for _ in range(paces):
@@ -153,7 +153,7 @@ def walk_on(
 
 
 def end_walk(theme: Theme, level_map: LevelMap, scene: Scene, rays: Rays, walk: Walk) -> Hit:
-    """What stopped the columns."""
+    """Returns the surfaces that stopped the columns."""
     stride = _stride(theme, level_map, rays)
     cell, code, border_x, border_y = walk
     in_x = border_x < border_y
@@ -182,7 +182,7 @@ def _stride(theme: Theme, level_map: LevelMap, rays: Rays) -> Stride:
 def _meet_slab(
     scene: Scene, stride: Stride, code: Tensor, border_x: Tensor, border_y: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Whether the ray meets the cell's slab, how deep, and on a face met in x."""
+    """Returns whether the ray hits the cell's slab, the depth, and whether on an x face."""
     along_x = (code & maps.KIND_MASK) == maps.DOOR_H
     is_door = along_x | ((code & maps.KIND_MASK) == maps.DOOR_I)
     is_open = (scene.open_doors[:, None] >> (code >> maps.DOOR_SHIFT & maps.DOOR_MASK)) & 1
@@ -203,9 +203,9 @@ def _meet_slab(
 def dress(
     theme: Theme, level_map: LevelMap, camera: TorchCamera, scene: Scene, rays: Rays, hit: Hit
 ) -> Walls:
-    """Finds the strip of texture each column shows, left to right as the viewer sees it."""
+    """Finds the texture strip and the light of each column."""
     _, height, width = level_map.code.shape
-    place = hit.cell - rays.first_cell + width + 1  # in the level's array, with its rim
+    place = hit.cell - rays.first_cell + width + 1  # index within the level, including its rim
     x, y = place % width - 1, place // width - 1
     mirrored = (hit.side == maps.EAST) | (hit.side == maps.SOUTH)
     along = torch.where(hit.in_x, rays.y + hit.depth * rays.dy, rays.x + hit.depth * rays.dx)
@@ -247,7 +247,7 @@ def dress(
 
 
 def look_up(level_map: LevelMap, rays: Rays, x: Tensor, y: Tensor) -> Tensor:
-    """The codes of cells; outside the grid it is that of its rim."""
+    """Returns the codes of cells; RIM outside the grid."""
     _, height, width = level_map.code.shape
     cell = y.clamp(-1, height - 2) * width + x.clamp(-1, width - 2)
     return level_map.code.view(-1)[rays.first_cell + cell]
@@ -264,30 +264,30 @@ def inverse(slope: Tensor) -> Tensor:
 
 
 def to_texel(share: Tensor) -> Tensor:
-    """0..1 to a column or row of the full-size tile."""
+    """Maps 0..1 to a column or row of the full-size tile."""
     last = textures.TILE_SIZE - 1
     return (share * textures.TILE_SIZE).to(torch.int32).clamp(0, last)
 
 
 def wrap_texel(units: Tensor) -> Tensor:
-    """The same for a tile that repeats every 100 units."""
+    """Maps units to a column or row of a tile that repeats every 100 units."""
     texel = (units * (textures.TILE_SIZE / lens.TILE_UNITS)).floor().to(torch.int32)
     return texel & (textures.TILE_SIZE - 1)
 
 
 def choose_mip(camera: TorchCamera, depth: Tensor, extent: Tensor | float) -> Tensor:
-    """Which copy of a tile that covers `extent` units suits this depth."""
+    """Returns the mip level for a tile of `extent` units at this depth."""
     scaled = depth * (lens.TILE_UNITS / extent)
     return torch.bucketize(scaled, camera.mip_depth, out_int32=True)
 
 
 def to_strip(tile: Tensor | int, mip: Tensor, column: Tensor) -> Tensor:
-    """A column of a tile's copy as one number: its topmost texel, the copy above bit 24."""
+    """Packs a column of a tile's mip level: index of its topmost texel, mip from bit 24."""
     offset = ((1 << 12) - ((1 << 12) >> (2 * mip))) * 4 // 3  # MIP_OFFSETS[mip]
     return (mip << STRIP_BITS) + tile * textures.TILE_TEXELS + offset + (column >> mip)
 
 
 def down_strip(strip: Tensor, row: Tensor) -> Tensor:
-    """The index of the texel in a strip that shows a row of the full-size tile."""
+    """Returns the index of the texel in a strip for a row of the full-size tile."""
     mip = strip >> STRIP_BITS
     return (strip & STRIP_MASK) + ((row >> mip) << (textures.TILE_BITS - mip))

@@ -1,1 +1,1 @@
-"""What happens in a step: body moves, shots hit, rules pay and end, advance compiles them."""
+"""The dynamics: body moves, shots hit, rules rewards and ends episodes, advance compiles."""

@@ -1,4 +1,4 @@
-"""One step of the rules in place: on a GPU one compiled function, a few kernels for hundreds.
+"""One in-place step of the rules; on a GPU, one function compiled to a few kernels.
 
 Shapes: N environments.
 """
@@ -18,17 +18,17 @@ from episodic_curiosity.worlds.maze.tasks import MazeTask
 
 
 class Final(NamedTuple):
-    """Where the episodes that a step ended were left; rows that play on are undefined."""
+    """The final states of the episodes that a step ended; other rows are undefined."""
 
     snapshot: Tensor  # (N, bytes) uint8
     position: Tensor  # (N, 2) float32
 
 
-Advance = Callable[[MazeState, Tensor], tuple[TaskSignals, Final | None]]  # by (N,) actions
+Advance = Callable[[MazeState, Tensor], tuple[TaskSignals, Final | None]]  # takes (N,) actions
 
 
 def make_advance(rules: Rules) -> Advance:
-    """The step of a CPU: `Final` is None where no episode ended."""
+    """Returns the step function for a CPU; its `Final` is None if no episode ended."""
 
     def advance(state: MazeState, actions: Tensor) -> tuple[TaskSignals, Final | None]:
         return _advance(rules, state, actions)
@@ -37,9 +37,9 @@ def make_advance(rules: Rules) -> Advance:
 
 
 def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> Advance:
-    """The step of a GPU, compiled at its first call, for one number of rows of a task.
+    """Returns the step function for a GPU, compiled at its first call.
 
-    A world with fewer rows than one before it fills them up.
+    It is compiled for one number of rows per task; a world with fewer rows pads its own.
     """
     size = compiled_size(("rules", rules.task, backend), num_envs)
     compiled = _compiled(rules.task, size, backend)
@@ -69,8 +69,8 @@ def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> A
 
 @cache
 def _compiled(
-    task: MazeTask,  # noqa: ARG001 - each its own
-    size: int,  # noqa: ARG001 - and this: torch compiles no function too often
+    task: MazeTask,  # noqa: ARG001 - part of the cache key:
+    size: int,  # noqa: ARG001 - torch stops recompiling a function after 8 variants
     backend: str,
 ) -> Callable[..., Any]:
     return compile_varying(
@@ -79,7 +79,7 @@ def _compiled(
 
 
 def keep(state: MazeState, new: MazeState) -> None:
-    """Copies a state into the tensors of another."""
+    """Copies `new` into the tensors of `state`."""
     for held, field in zip(state, new, strict=True):
         if held is not field:
             held.copy_(field)
@@ -92,14 +92,14 @@ def _advance(
     outcome, last, following = rules.turn(state, command, fire)
     final = None
     if last is not following:
-        # Packed first: `last` shares with the present state what the step left as it was.
+        # Packed before `keep`: `last` shares its unchanged tensors with `state`.
         final = Final(snapshot.pack(scene_of(last)), last.position.clone())
     keep(state, following)
     return outcome, final
 
 
 def _plain_advance(rules: Rules, state: MazeState, actions: Tensor) -> tuple[Tensor, ...]:
-    """A plain tuple, for torch.compile does not always hand named ones back whole."""
+    """Returns a plain tuple: torch.compile does not always preserve named ones."""
     outcome, final = _advance(rules, state, actions)
     assert final is not None
     return (*outcome, *final)

@@ -1,12 +1,12 @@
-"""How a body moves: the engine's friction, acceleration and sliding along walls.
+"""Body movement: the engine's friction, acceleration and sliding along walls.
 
-Shapes: N bodies, T = 4 frames a step; the axes x, y come first, (2, N), so that each is a
-contiguous row. All of it is fixed-shape torch, the same on a CPU and inside a CUDA graph.
+Shapes: N bodies, T = 4 frames per step. The axes x, y come first, (2, N), so that each is a
+contiguous row. All shapes are fixed; the code is the same on a CPU and inside a CUDA graph.
 
-Walls meet in the vertices of the grid, and a body near one vertex touches no wall that does
-not: in one step it strays at most 71 units from the vertex it began nearest to, and the next
-walls stop it 83 units away. So one lookup a step tells which of the four cells around
-the vertex are solid, and a table tells between which bounds x may lie while y is in a band.
+Only walls that meet the vertex nearest to a body can stop it during a step: it moves at most
+71 units away from that vertex, and other walls stop it no nearer than 83 units. One lookup per
+step gives the solid cells among the four around the vertex. A table then gives the bounds of x
+for each band of y, and of y for each band of x.
 """
 
 import math
@@ -19,33 +19,33 @@ from torch import Tensor
 
 from episodic_curiosity.worlds.lab.elements import CellKind, DoorStyle, Theme
 
-# As plain numbers: torch.compile takes a tensor and an enum for unequal, whatever they hold.
+# Plain ints: under torch.compile, a tensor never equals a member of an enum.
 WALL, DOOR_H, DOOR_I = int(CellKind.WALL), int(CellKind.DOOR_H), int(CellKind.DOOR_I)
 
 FRAMES_PER_STEP = 4
 FRAME_SECONDS = 0.016
 STEP_SECONDS = FRAMES_PER_STEP * FRAME_SECONDS
 MAX_SPEED = 320.0  # units per second
-GAIN = 10 * FRAME_SECONDS * MAX_SPEED  # speed won in one frame, at most
-FRICTION = 6 * FRAME_SECONDS  # share of the speed lost in one frame ...
-STOP_SPEED = 100.0  # ... but at least this share of so much speed
+GAIN = 10 * FRAME_SECONDS * MAX_SPEED  # maximum speed gained per frame
+FRICTION = 6 * FRAME_SECONDS  # fraction of the speed lost per frame ...
+STOP_SPEED = 100.0  # ... or of this speed, if the body is slower
 
-REACH = 15.126  # half the body's width, and the gap the engine leaves before a surface
-SLAB = 1.0  # a text maze's walls stand out of their cell by so much
+REACH = 15.126  # half the body's width plus the gap that the engine keeps to a surface
+SLAB = 1.0  # how far the walls of a text maze protrude from their cell
 DOOR_HALF_WIDTH, DOOR_HALF_DEPTH = 49.0, 1.0
-DOOR_EDGE = 93.0  # where in its cell a slid door begins: six units of it can be seen
+DOOR_EDGE = 93.0  # where an open door begins in its cell: six units stay visible
 ROUNDING = 0.01  # keeps a body that rests against one wall from catching on another
 NUM_BANDS = 5
-NUM_ANGLES = 65536  # a full turn; the engine knows no finer angles
+NUM_ANGLES = 65536  # per full turn: the engine's resolution
 
 
 class Ground(NamedTuple):
-    """Where a body can stand in each level of a pool."""
+    """The collision tables of a pool's levels."""
 
-    corners: Tensor  # (L, V) uint8, the solid cells around each of V vertices, four bits
-    bounds: Tensor  # (2, 2, 16 * 5) lower and upper, for x and y, by corner and band
-    edges: Tensor  # (4,) between the bands
-    doors: Tensor  # (6, 4) by kind (none, H, I) and open: centre and half widths in a cell
+    corners: Tensor  # (L, V) uint8, four bits: the solid cells around each of V vertices
+    bounds: Tensor  # (2, 2, 16 * 5) axis, lower or upper, corner and band
+    edges: Tensor  # (4,) borders between the bands
+    doors: Tensor  # (6, 4) centre and half widths in a cell, by kind (none, H, I) and open
     origin: Tensor  # (2, 1)
     cell: Tensor  # (2, 1)
     directions: Tensor  # (2, 65536) cosine and sine of the engine's angles
@@ -53,17 +53,17 @@ class Ground(NamedTuple):
 
 
 class Obstacle(NamedTuple):
-    """One rectangle a body's centre may not enter, relative to its vertex."""
+    """A rectangle that a body's centre may not enter."""
 
     centre: Tensor  # (2, N)
-    half: Tensor  # (2, N), negative where there is none
+    half: Tensor  # (2, N) half widths, negative if there is no obstacle
 
 
 class Motion(NamedTuple):
     """N bodies after one step."""
 
     position: Tensor  # (2, N)
-    velocity: Tensor  # (2, N) whole numbers
+    velocity: Tensor  # (2, N) rounded to integers
     yaw: Tensor  # (N,) degrees
     path: Tensor  # (T, 2, N) positions after each frame
 
@@ -71,7 +71,7 @@ class Motion(NamedTuple):
 def make_ground(
     cells: NDArray[np.uint8], theme: Theme, slab: float, device: torch.device
 ) -> Ground:
-    """Prepares what `move` looks up; cells outside the grid count as solid."""
+    """Builds the tables of `move`; cells outside the grid repeat the border."""
     solid = np.pad(
         np.isin(cells, (CellKind.WALL, CellKind.VOID)), ((0, 0), (1, 1), (1, 1)), "edge"
     )
@@ -99,19 +99,19 @@ def make_ground(
 
 
 def cell_at(ground: Ground, position: Tensor) -> Tensor:
-    """Index y * W + x of the cell each position lies in: (2, N) -> (N,) int64."""
+    """Returns the index y * W + x of the cell at each position: (2, N) -> (N,) int64."""
     column_row = ((position - ground.origin) / ground.cell).floor().long()
     return column_row[1] * ground.width + column_row[0]
 
 
 def centre_of(ground: Ground, cell: Tensor) -> Tensor:
-    """The middle of each cell: (N,) -> (2, N) float32."""
+    """Returns the centre of each cell: (N,) -> (2, N) float32."""
     column_row = torch.stack((cell % ground.width, cell // ground.width))
     return ground.origin + (column_row + 0.5) * ground.cell
 
 
 def direction(ground: Ground, yaw: Tensor) -> Tensor:
-    """Unit vectors along angles in degrees, as fine as the engine's: (...) -> (2, ...)."""
+    """Returns unit vectors along angles in degrees, at NUM_ANGLES: (...) -> (2, ...)."""
     angle = (yaw * (NUM_ANGLES / 360.0)).round().long() & (NUM_ANGLES - 1)
     return ground.directions[:, angle]
 
@@ -124,7 +124,7 @@ def door_obstacle(
     doors: Tensor,
     open_doors: Tensor,
 ) -> Obstacle:
-    """What the door of a body's own cell blocks; doors elsewhere are out of a step's reach.
+    """Returns the door in each body's cell; doors elsewhere are out of reach for a step.
 
     cells, doors: (L, H * W) of the pool; the obstacle is in world coordinates.
     """
@@ -184,7 +184,7 @@ def _accelerate(velocity: Tensor, wish: Tensor) -> Tensor:
 
 
 class _Walls:
-    """What stops N bodies during one step, relative to their vertices."""
+    """The walls and doors around N bodies during one step, relative to their vertices."""
 
     def __init__(
         self,
@@ -198,13 +198,13 @@ class _Walls:
         self.obstacle = None
         if obstacle is not None:
             centre = obstacle.centre - origin
-            above = position >= obstacle.centre  # the side it is on, it stays on
+            above = position >= obstacle.centre  # a body stays on its side
             self.obstacle = Obstacle(centre, obstacle.half - ROUNDING)
             self.lower = (centre + obstacle.half).where(above, -torch.inf)
             self.upper = (centre - obstacle.half).where(~above, torch.inf)
 
     def stop(self, axis: int, target: Tensor, across: Tensor) -> Tensor:
-        """How far along one axis a body gets while it stands at `across` on the other."""
+        """Clamps `target` on one axis for a body at `across` on the other."""
         place = self.corner + torch.bucketize(across, self.edges)
         lower, upper = self.bounds[axis, 0][place], self.bounds[axis, 1][place]
         if self.obstacle is not None:
@@ -216,18 +216,18 @@ class _Walls:
 
 
 def _bounds(near: float, far: float) -> Tensor:
-    """(2, 2, 16 * 5): within which bounds an axis must stay, by solid cells and band.
+    """The bounds of each axis by solid cells and band, (2, 2, 16 * 5).
 
-    The bands of the other axis: beyond `far` below the vertex a body meets the lower two cells
-    only; within `near` of it all four; in between, the slab on the far side of a
-    corner reaches only `near`, which is the notch at a convex corner.
+    Bands are of the other axis. More than `far` below the vertex, a body meets only the lower
+    two cells; within `near`, all four. In between, the upper two stop it at `near` instead of
+    `far`: the notch at a convex corner.
     """
     bounds = torch.empty(2, 2, 16, NUM_BANDS)
     for axis in range(2):
-        along, across = (1, 2) if axis == 0 else (2, 1)  # the bits of a cell on each axis
+        along, across = (1, 2) if axis == 0 else (2, 1)  # bit strides along each axis
         for corner in range(16):
             for band in range(NUM_BANDS):
-                for end in range(2):  # the two cells in which a lower, an upper bound lies
+                for end in range(2):  # lower, upper bound
                     low = bool(corner >> (end * along) & 1)
                     high = bool(corner >> (end * along + across) & 1)
                     own, other = (low, high) if band < 2 else (high, low)
@@ -242,7 +242,7 @@ def _bounds(near: float, far: float) -> Tensor:
 
 
 def _door_shapes(theme: Theme) -> Tensor:
-    """(6, 4): centre and half widths of the doors none, H and I, each shut and open."""
+    """(6, 4) centre and half widths of the doors none, H and I, each shut and open."""
     x, y = theme.cell[0] / 2, theme.cell[1] / 2
     none = (x, y, -1.0, -1.0)
     wide, deep = DOOR_HALF_WIDTH + REACH, DOOR_HALF_DEPTH + REACH

@@ -1,4 +1,4 @@
-"""A pool of levels on the device, with what the rules look up at every step.
+"""A pool of levels on the device, with the tables that the rules look up in every step.
 
 Shapes: L levels, H x W cells, S spawns, G goals, R prepared starts, M items.
 """
@@ -28,7 +28,7 @@ NUM_LEVELS: dict[Split, int] = {
 
 
 class Levels(NamedTuple):
-    """LevelPool as tensors; an index into a level's cells is y * W + x."""
+    """LevelPool as tensors; a cell is given as its index y * W + x."""
 
     num_levels: int  # L
     ground: Ground
@@ -36,10 +36,10 @@ class Levels(NamedTuple):
     doors: Tensor  # (L, H * W) uint8
     door_colours: Tensor  # (L, D) uint8
     spawns: Tensor  # (L, S) int64 cells, -1 for padding
-    goals: Tensor  # (L, G) int64 cells, those that can be used first
+    goals: Tensor  # (L, G) int64 cells, usable ones first
     num_goals: Tensor  # (L,) int64
-    far_enough: Tensor  # (L, G, S) bool, the spawns a goal may be looked for from
-    starts: Tensor  # (L, R) int64 cells, R = 0 where nothing is prepared
+    far_enough: Tensor  # (L, G, S) bool, the spawns that are allowed with each goal
+    starts: Tensor  # (L, R) int64 cells; R = 0 if none are prepared
     start_doors: Tensor  # (L, R) int64 bit masks
     item_sprite: Tensor  # (L, M) uint8
     item_position: Tensor  # (L, M, 2) float32
@@ -48,12 +48,10 @@ class Levels(NamedTuple):
 def find_pool(
     task: MazeTask, *, layout: str | None, num_levels: int | None, level_seed: int, split: Split
 ) -> LevelPool:
-    """The levels of a task: the caller's own text, the one room, or a drawn pool."""
+    """Returns the levels of a task: a custom layout, the room of dense-2 or generated ones."""
     if layout is not None:
         if task.rule != "goal":
-            raise ValueError(
-                "a layout of one's own needs a task with a goal, not keys or objects"
-            )
+            raise ValueError("a custom layout needs a task with a goal, not keys or objects")
         return pool_from_text(
             layout,
             doors=task.has_doors,
@@ -74,7 +72,7 @@ def _drawn_pool(
 
 
 def make_levels(task: MazeTask, pool: LevelPool, device: torch.device) -> Levels:
-    """Moves a pool to the device."""
+    """Moves a pool to the device and builds its tables."""
 
     def tensor(array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array).to(device)

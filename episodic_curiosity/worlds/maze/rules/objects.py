@@ -1,6 +1,6 @@
-"""dense-2: ten good and ten bad things and the body on 21 points of a grid in one room.
+"""The room of dense-2: ten good objects, ten bad ones and the body on a grid of points.
 
-Shapes: N environments, B = 20 things.
+Shapes: N environments, B = 20 objects.
 """
 
 from typing import NamedTuple
@@ -20,11 +20,11 @@ BAD = (Sprite.HAT, Sprite.CAKE)
 GOOD = (Sprite.CAN, Sprite.BALLOON)
 NUM_EACH = 10
 COLUMNS, ROWS, SPACING = 10, 9, 150.0
-POINT_BITS = 7  # hold the number of one of the points
+POINT_BITS = 7  # enough to number the 90 points
 FIRST_POINT = (-450.0, -700.0)
 
-# bad thing, good thing, wall look, floor look; the same in every split, as the paper plays the
-# level's training script throughout
+# Bad object, good object, wall look, floor look. The same in every split: the paper uses the
+# training script of the level throughout.
 CONFIGURATIONS = (
     (Sprite.HAT, Sprite.CAN, CORRIDOR_LOOK, CORRIDOR_LOOK),
     (Sprite.CAKE, Sprite.BALLOON, CORRIDOR_LOOK, CORRIDOR_LOOK),
@@ -33,25 +33,25 @@ CONFIGURATIONS = (
 
 
 class Things(NamedTuple):
-    """One episode's room, for each row."""
+    """The objects and looks of one episode, for each row."""
 
     sprite: Tensor  # (N, B) uint8
     place: Tensor  # (N, B, 2) float32
-    start: Tensor  # (N, 2) float32, where the body begins
+    start: Tensor  # (N, 2) float32, position of the body
     wall_look: Tensor  # (N,) uint8
     floor_look: Tensor  # (N,) uint8
 
 
 def configurations(device: torch.device) -> Tensor:
-    """(C, 4) uint8, what `scatter` chooses from."""
+    """Returns CONFIGURATIONS as a (C, 4) uint8 tensor."""
     return torch.tensor(CONFIGURATIONS, dtype=torch.uint8, device=device)
 
 
 def scatter(draw: Tensor, configurations: Tensor) -> Things:
-    """Draws a configuration and 21 different points from (N,) random bits."""
+    """Draws a configuration and 21 distinct points from (N,) random bits."""
     chosen = configurations[random_below(len(configurations), draw, 0)]  # (N, 4)
     points = torch.arange(COLUMNS * ROWS, device=draw.device)
-    # Each point's number below its bits; a sort would be compiled, for minutes.
+    # Random bits above each point's number, then topk: a sort would compile for minutes.
     numbered = random_bits(draw[:, None], 1, points) << POINT_BITS | points
     order = numbered.topk(2 * NUM_EACH + 1, largest=False).values & ((1 << POINT_BITS) - 1)
     x = order % COLUMNS * SPACING + FIRST_POINT[0]

@@ -1,8 +1,8 @@
-"""What happens in a step of N mazes: bodies move, things are touched, shots are fired.
+"""One step of N mazes: bodies move, items are taken, shots are fired.
 
-Shapes: N environments, L levels, A actions, B things to touch, F fire marks, T frames of a
-step. Everything is a function from one MazeState to the next, with fixed shapes. Randomness is
-a hash of (environment, episode, spawn, purpose), so no environment depends on its neighbours.
+Shapes: N environments, L levels, A actions, B items, F fire marks, T frames per step. All
+functions map one MazeState to the next, with fixed shapes. Random numbers are hashes of
+(environment, episode, spawn, purpose), so environments are independent of each other.
 """
 
 from enum import IntEnum
@@ -30,11 +30,11 @@ from episodic_curiosity.worlds.maze.rules.shots import FAR, Doors, first_hit
 from episodic_curiosity.worlds.maze.rules.state import NEVER, NO_KEY, MazeState, choose
 from episodic_curiosity.worlds.maze.tasks import COMMANDS, MazeTask
 
-# As plain numbers: torch.compile takes a tensor and an enum for unequal, whatever they hold.
+# Plain ints: under torch.compile, a tensor never equals a member of an enum.
 NONE, GOAL, LOLLY = int(Sprite.NONE), int(Sprite.GOAL), int(Sprite.LOLLY)
 KEY_RED, KEY_BLACK = int(Sprite.KEY_RED), int(Sprite.KEY_BLACK)
 
-# A body touches a thing from 50 units west to 44 east of it and 36 to either side.
+# A body touches an item from 50 units west to 44 east and 36 north or south of it.
 TOUCH_CENTRE, TOUCH_HALF = (-3.0, 0.0), (47.0, 36.0)
 WORTH: dict[int, float] = {
     GOAL: 10.0,
@@ -44,15 +44,15 @@ WORTH: dict[int, float] = {
     **dict.fromkeys(objects.BAD, -1.0),
 }
 DOOR_WORTH = 1.0
-NUM_PICK_UPS = 10  # of objects in a room, then the episode ends ...
-ENDING_STEPS = 3  # ... 0.2 seconds later, as it does after the lolly
-DOOR_STEPS = 5  # until a door is out of the way: 0.05 s, then 92 units at 400 a second
+NUM_PICK_UPS = 10  # objects to take until the episode of dense-2 ends ...
+ENDING_STEPS = 3  # ... 0.2 s later; also after the lolly of dense-1
+DOOR_STEPS = 5  # until a door is open: 0.05 s, then 92 units at 400 units/s
 AMMO = 100
 RELOAD, STEP_TIME, FRAME_TIME = 100, 64, 16  # milliseconds
 
 
 class Purpose(IntEnum):
-    """What a random number is for."""
+    """The purpose of a random number."""
 
     LEVEL = 0
     WALL_LOOK = 1
@@ -65,7 +65,7 @@ class Purpose(IntEnum):
 
 
 class TaskSignals(NamedTuple):
-    """What a step brought, (N,) each."""
+    """The results of a step, (N,) each."""
 
     reward: Tensor
     terminated: Tensor
@@ -76,7 +76,7 @@ class Rules:
     """One task on one pool of levels."""
 
     def __init__(self, task: MazeTask, levels: Levels, *, always: bool) -> None:
-        """`always`: do what few rows need in every step, because asking waits for the GPU."""
+        """`always` handles rare events in every step; a test would synchronise with the GPU."""
         self.task, self.levels, self.always = task, levels, always
         device = levels.cells.device
         commands = [COMMANDS[name] for name in task.action_names]
@@ -93,7 +93,7 @@ class Rules:
 
     @property
     def num_sprites(self) -> int:
-        """B, how many things there are to touch at most."""
+        """B, the maximum number of items."""
         in_task = {
             "goal": 1,
             "keys": self.levels.item_sprite.shape[1],
@@ -102,15 +102,15 @@ class Rules:
         return in_task[self.task.rule]
 
     def happens(self, where: Tensor) -> bool:
-        """Whether a rare event needs work now."""
+        """Returns whether a rare event must be handled in this step."""
         return self.always or bool(where.any())
 
     def turn(
         self, state: MazeState, command: Tensor, fire: Tensor
     ) -> tuple[TaskSignals, MazeState, MazeState]:
-        """One step of every row: what it brought, where it led, and where play goes on.
+        """Returns the results of one step, the state after it and the state to continue from.
 
-        The two states differ where an episode ended, and are one object where none did.
+        The states differ in rows whose episode ended; if none did, they are the same object.
         """
         last, outcome = self.play(state, command, fire)
         ended = outcome.terminated | outcome.truncated
@@ -119,7 +119,7 @@ class Rules:
         return outcome, last, choose(ended, self.new_episode(last), last)
 
     def new_episode(self, state: MazeState) -> MazeState:
-        """The first state of the next episode, for every row."""
+        """Returns the first state of the next episode, for every row."""
         zero = torch.zeros_like(state.clock)
         never = torch.full_like(state.clock, NEVER)
         episode = state.episode + 1
@@ -168,15 +168,15 @@ class Rules:
     def _draws(self, bits: Tensor) -> Tensor:
         """random_bits(bits, purpose) of (N,) bits and each Purpose, (N, len(Purpose)).
 
-        All at once, and most for nothing: a hash is a dozen operations, and a compiler would
-        have to go through them for every single one. That is why purposes are mixed already.
+        One batched hash, although most draws are unused: a hash is a dozen operations, and one
+        per purpose would compile longer. Purposes are mixed in advance for the same reason.
         """
         return mix(random_bits(bits)[:, None] ^ self.mixed_purposes)
 
     def play(
         self, state: MazeState, command: Tensor, fire: Tensor
     ) -> tuple[MazeState, TaskSignals]:
-        """One step of every row; command (3, N) as in body.move, fire (N,) bool."""
+        """Plays one step, before resets; command (3, N) as in body.move, fire (N,) bool."""
         task, ground = self.task, self.levels.ground
         position = state.position.T.contiguous()
         obstacle = None
@@ -219,20 +219,20 @@ class Rules:
         return state, TaskSignals(reward, terminated, truncated)
 
     def _touched(self, path: Tensor, state: MazeState) -> Tensor:
-        """Which things a body's path (T, 2, N) came near enough to take: (N, B) bool."""
+        """True for each item that the body's path (T, 2, N) touched: (N, B) bool."""
         things = state.sprite_position.permute(2, 0, 1)  # (2, N, B)
         offset = path[..., None] - (things + self.touch_centre)  # (T, 2, N, B)
         near = (offset.abs() <= self.touch_half).all(1).any(0)
         return near & (state.sprite != NONE)
 
     def _spawn(self, state: MazeState, own_bits: Tensor) -> MazeState:
-        """Puts every body somewhere new; the level, its goal and what was shot at remain.
+        """Respawns every body; the level, its goal and the fire marks stay.
 
-        `own_bits` (N,) are the episode's own random ones.
+        `own_bits` (N,) are the episode's random bits.
         """
         draws = self._draws(more_bits(own_bits, state.spawns))
         position, open_doors = state.position, state.open_doors
-        if self.task.rule != "objects":  # there, the body stands where no object does
+        if self.task.rule != "objects":  # there, `scatter` has placed the body
             cell, open_doors = self._spawn_cell(state, draws[:, Purpose.SPAWN])
             position = body.centre_of(self.levels.ground, cell).T.contiguous()
         return state._replace(
@@ -246,7 +246,7 @@ class Rules:
         )
 
     def _spawn_cell(self, state: MazeState, bits: Tensor) -> tuple[Tensor, Tensor]:
-        """Where to start, (N,), by random bits (N,), and which doors are then open."""
+        """Draws start cells (N,) from random bits (N,); also returns the open doors, (N,)."""
         levels, level = self.levels, state.level
         if levels.starts.shape[1]:
             start = bits_below(levels.starts.shape[1], bits)
@@ -260,7 +260,7 @@ class Rules:
         return spawns.gather(1, index).squeeze(1), state.open_doors
 
     def _take(self, state: MazeState, touched: Tensor) -> tuple[MazeState, Tensor]:
-        """What is touched is gone and paid for; the last thing ends the episode soon after."""
+        """Removes and rewards touched items; the last ends the episode ENDING_STEPS later."""
         touched = touched & (state.ends_at == NEVER)[:, None]
         reward = (self.worth[state.sprite.long()] * touched).sum(1)
         sprite = state.sprite.masked_fill(touched, NONE)
@@ -276,7 +276,7 @@ class Rules:
         return state._replace(sprite=sprite, held_key=held_key, ends_at=ends_at), reward
 
     def _use_key(self, state: MazeState) -> tuple[MazeState, Tensor]:
-        """A body in a door's cell opens it for good with a key of its colour."""
+        """Opens a door for good if a body in its cell holds a key of its colour."""
         cell = body.cell_at(self.levels.ground, state.position.T)
         door = self.levels.doors[state.level, cell].long()
         bit = torch.ones_like(door) << door.clamp(max=62)
@@ -285,7 +285,7 @@ class Rules:
         moving = (state.opens_at < NEVER) & (state.opening == door)
         shut = (door != NO_DOOR) & (state.open_doors & bit == 0) & ~moving
         used = shut & (colour == state.held_key)
-        # A second key, used before the first door is quite open, hurries that door on.
+        # Using a second key before the first door is fully open completes that door.
         settled = (state.opens_at <= state.clock) | (used & (state.opens_at < NEVER))
         open_doors = state.open_doors | settled * (torch.ones_like(door) << state.opening)
         opens_at = state.opens_at.masked_fill(settled, NEVER)
@@ -298,10 +298,10 @@ class Rules:
         return state, used
 
     def _shoot(self, state: MazeState, fire: Tensor) -> MazeState:
-        """Fires where the weapon is ready within the step; the newest marks replace the oldest.
+        """Fires if the weapon is ready within the step; new marks replace the oldest.
 
-        What the weapon was ready too early by counts for the next shot, so that holding
-        the trigger fires every 100 ms on average, although frames last 16.
+        Time by which the weapon was ready early carries over, so that a held trigger fires
+        every 100 ms on average, although frames last 16 ms.
         """
         shot = fire & (state.reload <= STEP_TIME - FRAME_TIME) & (state.ammo > 0)
         reload = (state.reload + RELOAD * shot - STEP_TIME).clamp(min=4 - FRAME_TIME)
@@ -315,7 +315,7 @@ class Rules:
         )
         frame = (
             state.reload.clamp(min=0) + FRAME_TIME - 1
-        ) // FRAME_TIME  # it fires in, 0 .. 3
+        ) // FRAME_TIME  # of the shot, 0 .. 3
         time = (state.clock - 1) * body.STEP_SECONDS + frame * body.FRAME_SECONDS
         slots = torch.arange(NUM_MARKS, device=shot.device)
         here = slots == (state.shots % NUM_MARKS)[:, None]

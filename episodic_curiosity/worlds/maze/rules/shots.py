@@ -1,8 +1,8 @@
-"""Where a shot hits: the first wall or shut door ahead, found for all shots at once.
+"""Batched ray casting for shots: finds the first wall or shut door ahead.
 
-Shapes: N shots, H x W cells, K grid lines across each axis. A wall's face lies on a grid line
-and a door in the middle between two; for both axes at once, (2, N, K), it is worked out how far
-each line is, which cell is met there, and which of these cells stop a shot.
+Shapes: N shots, H x W cells, K grid lines across each axis. A wall's face lies on a grid line,
+a door halfway between two. For both axes, (2, N, K), the distance to each line and the cell
+behind it are computed; the nearest cell that stops a shot is the hit.
 """
 
 from typing import NamedTuple
@@ -15,19 +15,19 @@ from episodic_curiosity.worlds.maze.render.scene import Side
 from episodic_curiosity.worlds.maze.rules import body
 from episodic_curiosity.worlds.maze.rules.body import DOOR_EDGE, DOOR_HALF_DEPTH, Ground
 
-FAR = 1e6  # further than any level reaches
+FAR = 1e6  # beyond the extent of any level
 
 
 class Hit(NamedTuple):
-    """What N shots hit; an invisible wall stops none of them."""
+    """The hits of N shots; invisible walls (VOID) do not stop them."""
 
     position: Tensor  # (N, 2)
-    side: Tensor  # (N,) uint8, Side the surface faces
-    distance: Tensor  # (N,) units, FAR where there is nothing
+    side: Tensor  # (N,) uint8, the Side that the surface faces
+    distance: Tensor  # (N,) units, FAR if nothing was hit
 
 
 class Doors(NamedTuple):
-    """The doors of a pool, and which of them are open in each shot's level."""
+    """The doors of a pool, and those open for each shot."""
 
     number: Tensor  # (L, H * W) uint8
     open_doors: Tensor  # (N,) int64 bit mask
@@ -35,12 +35,12 @@ class Doors(NamedTuple):
 
 
 class _Crossing(NamedTuple):
-    """Shots meeting lines, (2, N, K); the first axis is the one the lines lie across."""
+    """Intersections of shots with grid lines, (2, N, K): lines across x, then across y."""
 
-    distance: Tensor  # FAR behind the shot
-    across: Tensor  # where on the other axis
-    cell: Tensor  # int64 index of the cell met in the pool, clamped into its level
-    inside: Tensor  # bool, whether there is such a cell
+    distance: Tensor  # FAR for lines behind the shot
+    across: Tensor  # coordinate on the other axis
+    cell: Tensor  # int64, index of the cell in the pool, clamped into its level
+    inside: Tensor  # bool, the cell is inside the level
 
 
 def first_hit(
@@ -69,7 +69,7 @@ def first_hit(
 def _first_wall(
     ground: Ground, level: Tensor, cells: Tensor, position: Tensor, direction: Tensor
 ) -> Tensor:
-    """Distance to the first wall whose face lies across each axis: (2, N)."""
+    """Distance to the first wall face perpendicular to each axis: (2, N)."""
     numbers = _numbers(ground, cells, 1)  # K
     lines = ground.origin + numbers * ground.cell  # (2, K)
     behind_line = numbers - (direction <= 0).long()[..., None]  # the cell entered, (2, N, K)
@@ -85,7 +85,7 @@ def _first_door(
     position: Tensor,
     direction: Tensor,
 ) -> Tensor:
-    """Distance to the first door across each axis, in the middle of its cell: (2, N)."""
+    """Distance to the first door perpendicular to each axis: (2, N)."""
     numbers = _numbers(ground, cells, 0)
     middles = ground.origin + (numbers + 0.5) * ground.cell  # (2, K)
     faces = middles[:, None] - DOOR_HALF_DEPTH * direction.sign()[..., None]  # (2, N, K)
@@ -117,12 +117,12 @@ def _cross(
     lines: Tensor,
     along: Tensor,
 ) -> _Crossing:
-    """Follows each shot to each line; `along` says which cell is met there along the axis."""
+    """Intersects each shot with each line; `along` is the cell's index along the axis."""
     distance = (lines - position[..., None]) / direction[..., None]
     distance = distance.where((distance > 0) & (distance < FAR), FAR)
     across = torch.addcmul(position.flip(0)[..., None], distance, direction.flip(0)[..., None])
     origin, cell = ground.origin.flip(0)[..., None], ground.cell.flip(0)[..., None]
-    # Rounds down from -1 on, and what is further out stays outside, at half of floor's price.
+    # A floor for values from -1 on, at half the cost; lower values stay negative, so outside.
     beside = ((across - origin) / cell + 1.0).long() - 1
 
     width, height = ground.width, cells.shape[1] // ground.width

@@ -1,6 +1,6 @@
-"""Everything that N maze environments are at one moment.
+"""The complete state of N maze environments.
 
-Shapes: N environments, B things to touch, F fire marks.
+Shapes: N environments, B items, F fire marks.
 """
 
 from typing import NamedTuple
@@ -11,20 +11,20 @@ from torch import Tensor
 from episodic_curiosity.worlds.maze.render.scene import NUM_MARKS, Scene
 from episodic_curiosity.worlds.maze.rules.body import STEP_SECONDS
 
-NEVER = 1 << 40  # a clock that is never reached
+NEVER = 1 << 40  # a step count that is never reached
 NO_KEY = 255
 
 
 class MazeState(NamedTuple):
-    """Everything about N environments; each field is (N, ...)."""
+    """The state of N environments; each field is (N, ...)."""
 
-    key: Tensor  # int64, tells one environment's random numbers from another's
-    episode: Tensor  # int64, how many have begun
-    spawns: Tensor  # int64, in this episode
+    key: Tensor  # int64, random key of the environment
+    episode: Tensor  # int64, number of episodes begun
+    spawns: Tensor  # int64, number of spawns in this episode
     clock: Tensor  # int64, steps into the episode
     ends_at: Tensor  # int64 clock, NEVER until the task is done
     level: Tensor  # int64
-    goal: Tensor  # int64, which of the level's goals
+    goal: Tensor  # int64, index into the level's goals
     wall_look: Tensor  # uint8
     floor_look: Tensor  # uint8
     open_doors: Tensor  # int64 bit mask
@@ -34,19 +34,19 @@ class MazeState(NamedTuple):
     sprite: Tensor  # (N, B) uint8, NONE once taken
     sprite_position: Tensor  # (N, B, 2) float32
     held_key: Tensor  # int64 colour, or NO_KEY
-    opening: Tensor  # int64, the door a key has just been used on
+    opening: Tensor  # int64, the door that the last key was used on
     opens_at: Tensor  # int64 clock
     ammo: Tensor  # int64
     reload: Tensor  # int64 milliseconds until the next shot
-    shots: Tensor  # int64, in this episode
+    shots: Tensor  # int64, number of shots in this episode
     mark_position: Tensor  # (N, F, 2) float32
     mark_side: Tensor  # (N, F) uint8
-    mark_time: Tensor  # (N, F) float32 seconds of the episode, minus infinity for none
+    mark_time: Tensor  # (N, F) float32 seconds into the episode, -inf for no mark
     spawned_at: Tensor  # int64 clock
 
 
 def blank_state(key: Tensor, num_sprites: int) -> MazeState:
-    """A state in which nothing has begun, for rows with (N,) random keys."""
+    """Returns the state before the first episode, for (N,) random keys."""
     count, device = len(key), key.device
 
     def zeros(*shape: int, dtype: torch.dtype = torch.int64) -> Tensor:
@@ -83,8 +83,8 @@ def blank_state(key: Tensor, num_sprites: int) -> MazeState:
 
 
 def choose(where: Tensor, new: MazeState, old: MazeState) -> MazeState:
-    """The rows of `new` where the (N,) mask is true, of `old` elsewhere."""
-    masks = (where, where[:, None], where[:, None, None])  # by the dimensions of a field
+    """Selects rows of `new` where the (N,) mask is true, of `old` elsewhere."""
+    masks = (where, where[:, None], where[:, None, None])  # by field.ndim
     return MazeState(
         *(
             b if a is b else torch.where(masks[a.ndim - 1], a, b)
@@ -94,7 +94,7 @@ def choose(where: Tensor, new: MazeState, old: MazeState) -> MazeState:
 
 
 def scene_of(state: MazeState) -> Scene:
-    """What the picture of each row depends on."""
+    """Returns the part of the state that the frames depend on."""
     time = state.clock.to(torch.float32) * STEP_SECONDS
     return Scene(
         level=state.level,

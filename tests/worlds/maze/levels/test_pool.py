@@ -95,9 +95,9 @@ def test_splits_have_no_level_in_common():
 
 
 def test_a_pool_for_training_is_made_quickly():
-    begin = time.perf_counter()
+    begin = time.process_time()  # other processes may be using the machine
     make_pool(MazeLayout(doors=True), num_levels=500, seed=0, split="train")
-    assert time.perf_counter() - begin < 5.0  # 0.3 s on an idle core
+    assert time.process_time() - begin < 5.0  # it takes 0.3
 
 
 def test_spawns_and_goals_are_those_of_the_maze():
@@ -144,13 +144,13 @@ def test_a_path_no_maze_has_is_refused(num_levels: int):
 
 def test_unknown_requests_are_refused():
     with pytest.raises(
-        ValueError, match="Unknown split 'dev'; the splits are r-network, train"
+        ValueError, match=r"split must be one of r-network, train, .*, got 'dev'"
     ):
         make_pool(MazeLayout(), num_levels=3, seed=0, split="dev")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="num_levels is 0"):
+    with pytest.raises(ValueError, match="num_levels must be at least 1, got 0"):
         make_pool(MazeLayout(), num_levels=0, seed=0, split="train")
     many_rooms = MazeLayout(height=41, width=41, max_rooms=60, doors=True)
-    with pytest.raises(ValueError, match="doors; 63 are possible"):
+    with pytest.raises(ValueError, match="a level has at most 63 doors"):
         make_pool(many_rooms, num_levels=1, seed=0, split="train")
 
 
@@ -270,8 +270,8 @@ def test_a_level_of_ones_own():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("P I ", "P H ", "Line 2, column 4 of the level is a door; .* to its west and east"),
-        ("*H***", "*I***", "Line 3, column 2 .* needs a wall '.' to its north and south"),
+        ("P I ", "P H ", "line 2, column 4 of the level is a door .* to its west and east"),
+        ("*H***", "*I***", "line 3, column 2 .* have a wall '.' to its north and south"),
     ],
 )
 def test_a_door_stands_between_walls(old: str, new: str, message: str):
@@ -284,9 +284,9 @@ def test_a_door_stands_between_walls(old: str, new: str, message: str):
 @pytest.mark.parametrize(
     ("old", "new", "distance", "message"),
     [
-        ("G", " ", 0, "no 'G'"),
+        ("G", " ", 0, "must have a goal 'G'"),
         ("G", "G", 9, "from a 'P' that is 9 cells or more away"),
-        ("I   G", "I * G", 0, "No 'G' of the level can be reached from a 'P'"),
+        ("I   G", "I * G", 0, "no 'G' of the level can be reached from a 'P'"),
     ],
 )
 @pytest.mark.parametrize("doors", [False, True])

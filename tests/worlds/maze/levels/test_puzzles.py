@@ -189,5 +189,5 @@ def test_rooms_off_the_chain_are_what_they_should_be():
 
 
 def test_a_grid_too_small_is_refused():
-    with pytest.raises(ValueError, match="2 x 3 places for rooms; it needs 3 x 3"):
+    with pytest.raises(ValueError, match="at least 3 x 3 places for rooms, got 2 x 3"):
         PuzzleLayout(rows=2)

@@ -338,7 +338,7 @@ def test_bad_requests_are_named() -> None:
     theme, level, frames = random_scenes("sparse", 2)
     with pytest.raises(ValueError, match="0 x 84"):
         Renderer(theme, level, 0, 84, "cpu")
-    with pytest.raises(ValueError, match="wanted is uint8 of"):
+    with pytest.raises(ValueError, match="out must be uint8 of shape"):
         Renderer(theme, level, 8, 8, "cpu").draw(frames, out=torch.zeros(2, 3, 8, 9))
 
 

@@ -1,7 +1,16 @@
-"""Numba's threads: as many as torch's, and torch's left alone."""
+"""Numba without a configuration from the current folder, and with as many threads as torch.
+
+Every module with a cached kernel imports this one. Numba reads ./.numba_config.yaml: in a
+folder from a stranger, that could name a cache there, and Numba unpickles its caches.
+Environment variables still count.
+"""
 
 import numba
 import torch
+from numba.core import config
+
+config._config_fname = ""
+config.reload_config()  # type: ignore[no-untyped-call]
 
 
 def match_threads() -> None:
