@@ -94,7 +94,7 @@ def read_train(arguments: list[str]) -> TrainOptions:
         )
         run = with_r_network(some, stored)
     elif (some.trust or some.accept_changes) and not some.resume:
-        raise ValueError("--trust and --accept-changes are for a run that is resumed: --resume")
+        raise ValueError("--trust and --accept-changes need --resume")
     elif some.task or some.help:
         run = resolve(some, some.task or EXAMPLE, some.method or METHOD)
     elif some.resume and not some.out:
