@@ -25,6 +25,10 @@ from episodic_curiosity.runs.train import train
 from episodic_curiosity.worlds.registry import what_it_loads
 from tests.runs.tiny_runs import tiny_run
 
+pytestmark = pytest.mark.slow
+
+# A relative PYTHONPATH would make the current folder one to import from.
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
 CURIOSITY = Path(sys.executable).with_name("curiosity")
 GYM_WORLD = tiny_run("ppo", "gym/CartPole-v1").to_dict()["world"]
 TRAP = "from pathlib import Path; Path({marker!r}).write_text('run')\n"
@@ -510,7 +514,9 @@ def test_nothing_is_imported_from_the_current_folder(maze_run, tmp_path, start):
         (tmp_path / f"{name}.py").write_text(TRAP.format(marker=str(tmp_path / "marker")))
     command = [CURIOSITY] if start == "script" else [sys.executable, "-P", "-m", ec.__name__]
     evaluate = [*command, "evaluate", maze_run, "--episodes", "1", "--device", "cpu"]
-    ended = subprocess.run(evaluate, cwd=tmp_path, capture_output=True, text=True)
+    ended = subprocess.run(
+        evaluate, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True
+    )
     assert ended.returncode == 0, ended.stderr
     assert not (tmp_path / "marker").exists()
 
@@ -549,7 +555,7 @@ def test_a_local_cluster_listens_to_this_machine_alone(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-P", "-c", LOCAL_CLUSTER],
         cwd=tmp_path,
-        env=os.environ | {"CLUSTER_TEST": str(tmp_path)},
+        env=ENVIRONMENT | {"CLUSTER_TEST": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=300,

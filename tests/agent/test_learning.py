@@ -1,11 +1,14 @@
 """PPO learns: to balance a pole, and to aim."""
 
+import pytest
 import torch
 
 from episodic_curiosity import Agent
 from episodic_curiosity.agent.ppo import PPO, PPOConfig
 from episodic_curiosity.support.randomness import random_bits
 from tests.agent.playing import CartPole, mean_return, play, rollout_of
+
+pytestmark = pytest.mark.slow
 
 
 def test_ppo_solves_cartpole():

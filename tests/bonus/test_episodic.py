@@ -88,6 +88,7 @@ def test_metrics_by_hand():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("comparator", ["mlp", "dot"])
 @pytest.mark.parametrize("replacement", ["random", "fifo"])
 @pytest.mark.parametrize("aggregate", AGGREGATES)

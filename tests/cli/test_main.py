@@ -280,7 +280,7 @@ def test_help_shows_what_would_be_used(capsys):
     assert stop.value.code == 0
     said = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "Trains ppo+ec on maze/sparse. Hyper-parameters: Table S3" in said
-    assert "--world.num-envs INT played at once (default: 1024)" in said
+    assert "--world.num-envs INT stepped as one batch (default: 1024)" in said
     assert "--bonus.alpha FLOAT scale (default: 0.0301724)" in said
     assert "--r-network.random-play.steps INT" in said
     assert "--r-network.online" not in said

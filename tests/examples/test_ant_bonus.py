@@ -12,6 +12,8 @@ from episodic_curiosity.runs.record import write_config
 from examples import ant_bonus
 from examples.ant_bonus import PLACE, TURN, Motion, moved
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("mujoco.batch")
 
 

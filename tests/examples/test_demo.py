@@ -17,6 +17,8 @@ from examples import demo
 from examples.walks import walk
 from tests.show.report.test_page import assert_nothing_from_elsewhere, without_data
 
+pytestmark = pytest.mark.slow
+
 NUM_ENVS, NUM_EPISODES = 3, 7  # nine are played: three of each environment
 
 

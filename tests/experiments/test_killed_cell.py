@@ -5,11 +5,15 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from episodic_curiosity.experiments.forecast import forecast
 from episodic_curiosity.experiments.runner import run_cell
 from episodic_curiosity.experiments.status import run_folder
 from episodic_curiosity.runs.metrics_files import read_timing
 from tests.experiments.small_table import settings, small_cell
+
+pytestmark = pytest.mark.slow
 
 NUM_UPDATES, AT_LEAST = 60, 6
 ROOT = Path(__file__).parents[2]

@@ -135,9 +135,9 @@ def test_what_cannot_be_opened_or_is_newer_need_not_be_damaged(tmp_path):
     assert not isinstance(caught.value, UnreadableError)
     path.unlink()
     path.mkdir()  # as unreadable, as a file, as one gets where root may read everything
-    with pytest.raises(UnreadableError, match="cannot be read"):
+    with pytest.raises(UnreadableError, match="is not a regular file"):
         read_result(path)
-    assert "cannot be read" in load_results(tmp_path).problems[0].reason
+    assert "is not a regular file" in load_results(tmp_path).problems[0].reason
 
 
 def test_a_file_under_another_cells_name_is_reported(tmp_path):

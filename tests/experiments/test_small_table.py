@@ -17,6 +17,8 @@ import pytest
 from episodic_curiosity.experiments.results import load_results
 from tests.experiments.small_table import METHODS, TASKS, final_files
 
+pytestmark = pytest.mark.slow
+
 NUM_CELLS = len(TASKS) * len(METHODS)
 PATIENCE = 600.0  # seconds until a test gives up
 ROOT = Path(__file__).parents[2]

@@ -9,6 +9,8 @@ import torch
 import episodic_curiosity as ec
 from examples.ring import VIEW_SHAPE, Ring, random_walk
 
+pytestmark = pytest.mark.slow
+
 ARCHITECTURES = {
     "paper comparator": {"comparator": "mlp", "branches": "shared"},
     "un-shared dot": {"comparator": "dot", "branches": "unshared"},

@@ -15,6 +15,8 @@ import torch
 from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.support.saving import LoadError
 
+pytestmark = pytest.mark.slow
+
 DTYPES = (
     torch.bool,
     torch.uint8,

@@ -15,6 +15,8 @@ from episodic_curiosity.runs.record import read_config
 from tests.runs.killing import Kill, kill_and_resume, play_on, start_server, what_is_left
 from tests.runs.tiny_runs import METHODS, tiny_run
 
+pytestmark = pytest.mark.slow
+
 NUM_KILLS = {"ppo+ec": 5, "ppo+eco": 5}  # of the other methods 2
 SEED = 0
 CURIOSITY = str(Path(sys.executable).parent / "curiosity")

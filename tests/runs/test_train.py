@@ -18,6 +18,8 @@ from episodic_curiosity.runs.train import fit, train
 from episodic_curiosity.worlds.registry import make_world
 from tests.runs.tiny_runs import METHODS, PLAY_STEPS, tiny_run
 
+pytestmark = pytest.mark.slow
+
 LOSSES = {"policy_loss", "value_loss", "entropy", "gradient_norm", "learning_rate"}
 EPISODES = {"episodes", "reward", "bonus", "length", "coverage"}
 PAID = {"bonus_mean", "bonus_spread"}

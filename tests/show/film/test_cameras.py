@@ -17,6 +17,8 @@ from episodic_curiosity.worlds.registry import make_world
 from tests.runs.tiny_runs import tiny_run
 from tests.worlds.dmlab.builds import install
 
+pytestmark = pytest.mark.slow
+
 SMALL = FilmConfig(device="cpu", height=96, frames=12)
 
 

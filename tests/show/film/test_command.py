@@ -9,6 +9,8 @@ from episodic_curiosity.show.film import film as films
 from episodic_curiosity.show.film.config import FilmConfig
 from episodic_curiosity.support import saving
 
+pytestmark = pytest.mark.slow
+
 
 def refused(capsys, *words: object) -> str:
     with pytest.raises(SystemExit) as stop:

@@ -9,6 +9,8 @@ from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig
 from episodic_curiosity.show.film.episode import Episode, Filmed
 from episodic_curiosity.worlds.base import Step, WorldSpec
 
+pytestmark = pytest.mark.slow
+
 
 class Corridor:
     """One environment that walks east, 1 a step, paid 1; episodes of 3, 4, 3 ... steps."""

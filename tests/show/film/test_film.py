@@ -17,6 +17,8 @@ from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.maze.world import MazeWorld
 from tests.runs.tiny_runs import METHODS
 
+pytestmark = pytest.mark.slow
+
 SMALL = FilmConfig(device="cpu", height=96, frames=12)
 
 

@@ -11,6 +11,8 @@ from episodic_curiosity.show.film.episode import Episode, Shot
 from episodic_curiosity.show.film.frames import SMALL, Storyboard
 from episodic_curiosity.show.film.trail import AGENT, FLOOR, VISITED, Way
 
+pytestmark = pytest.mark.slow
+
 
 def an_episode(places, *, remembered=()) -> Episode:
     count = len(places)

@@ -9,6 +9,8 @@ from episodic_curiosity.worlds.ant.scene import Scene
 from episodic_curiosity.worlds.ant.view import HeadCamera
 from episodic_curiosity.worlds.registry import make_world
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("mujoco.batch")
 
 NUM_POSES = 32

@@ -10,6 +10,8 @@ from episodic_curiosity.reachability.replay import SnapshotReplay
 from episodic_curiosity.worlds.ant.world import AntWorld
 from episodic_curiosity.worlds.registry import make_world
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("mujoco.batch")
 
 

@@ -10,6 +10,8 @@ from episodic_curiosity.worlds.dmlab.world import DMLabWorld
 from tests.worlds.dmlab.small import SMALL, act
 from tests.worlds.processes.children import have_ended
 
+pytestmark = pytest.mark.slow
+
 
 class TestFaults:
     @pytest.fixture

@@ -17,6 +17,8 @@ from episodic_curiosity.runs.settings import TASK_SETS
 from episodic_curiosity.worlds.registry import make_world
 from tests.runs.tiny_runs import METHODS, NUM_ENVS, tiny_run
 
+pytestmark = pytest.mark.slow
+
 LEVELS = ("natlab_fixed_large_map", "rooms_keys_doors_puzzle", "psychlab_visual_search")
 
 

@@ -16,6 +16,8 @@ from episodic_curiosity.worlds.maze.rules.advance import compile_advance
 from episodic_curiosity.worlds.maze.rules.rules import Rules
 from episodic_curiosity.worlds.maze.world import MazeWorld
 
+pytestmark = pytest.mark.slow
+
 
 class Seen:
     """A compiler that only writes down what it is given."""

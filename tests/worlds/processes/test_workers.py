@@ -15,6 +15,8 @@ from episodic_curiosity.worlds.processes.workers import Workers
 from tests.worlds.processes.children import eventually, have_ended, members
 from tests.worlds.processes.counting_engine import COUNT, CRASH, END, ERROR, FIELDS, HANG, LEAVE
 
+pytestmark = pytest.mark.slow
+
 ENGINE = (Path(__file__).with_name("counting_engine.py"), "CountingEngine")
 ROOT = Path(__file__).parents[3]
 TIMEOUT = 20.0

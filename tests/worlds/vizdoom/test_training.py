@@ -12,6 +12,8 @@ from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.worlds.registry import make_world
 from tests.worlds.processes.children import engines, have_ended
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("vizdoom")
 
 NUM_ENVS, NUM_STEPS, UPDATES = 4, 32, 3

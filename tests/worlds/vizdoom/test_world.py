@@ -21,6 +21,8 @@ from tests.worlds.conformance import NUM_ENVS, WorldConformance  # noqa: E402
 from tests.worlds.processes.children import engines, eventually, have_ended, shared_memory  # noqa: E402
 from tests.worlds.vizdoom.my_way_home import FORWARD, SPOTS, Walker, nearest_spot  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -17,6 +17,8 @@ from episodic_curiosity.worlds.maze.render.scene import Scene
 from episodic_curiosity.worlds.maze.render.textures import textures
 from tests.worlds.maze.render.scenes import KINDS, Scenes, random_scenes
 
+pytestmark = pytest.mark.slow
+
 
 def draw_with_torch(scenes: Scenes, height: int, width: int) -> Tensor:
     return render_torch.render(

@@ -4,6 +4,7 @@ import math
 import random
 
 import numpy as np
+import pytest
 import torch
 
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, Sprite
@@ -104,6 +105,7 @@ class Walker:
         return steps_between(self.cells, cell, self.shut() - {cell})
 
 
+@pytest.mark.slow
 def test_all_that_can_be_had_of_a_puzzle_is_had_in_a_third_of_its_minute():
     """And it is as much as the agents of Table 1 have, 19.9 to 22.9."""
     pool = make_pool(PuzzleLayout(), num_levels=200, seed=0, split="test")
