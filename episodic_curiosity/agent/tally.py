@@ -45,7 +45,7 @@ class EpisodeTally:
         """Takes a step, the action that led to it and the bonus paid for it."""
         one = torch.ones_like(bonus)
         self._running += torch.stack([step.reward, bonus, one], dim=1)
-        covered = torch.zeros_like(bonus) if self._coverage is None else self._coverage.add(step)
+        covered = self._coverage.add(step) if self._coverage else 0 * one
         ended = torch.column_stack([one, self._running, covered])  # (N, len(SUMS))
         self._sums += (ended * (step.first & self._counts)[:, None]).sum(dim=0)
         self._running.masked_fill_(step.first[:, None], 0.0)

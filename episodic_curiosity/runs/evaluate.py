@@ -19,7 +19,7 @@ from episodic_curiosity.bonus.oracle import Coverage, place_reached
 from episodic_curiosity.runs.stored_run import read_run
 from episodic_curiosity.support.checks import check_at_least, usable_device
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
-from episodic_curiosity.support.progress import progress_or_silence
+from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.randomness import random_bits, seed_words
 from episodic_curiosity.support.saving import write_atomically
 from episodic_curiosity.support.statistics import Summary, summarise
@@ -135,7 +135,7 @@ def evaluate(
 
     step = Captured(play_once, graph_device(spec.device, spec.can_capture))
     most = rounds * spec.episode_steps
-    with progress_or_silence(progress, most * spec.num_envs) as display:
+    with Progress(most * spec.num_envs, is_shown=progress) as display:
         for time in range(1, most + 1):
             step()
             if time % CHECK_EVERY == 0:
