@@ -13,7 +13,7 @@ import pytest
 
 import episodic_curiosity as ec
 from episodic_curiosity.cli import main as cli
-from episodic_curiosity.experiments.results import Result
+from episodic_curiosity.experiments.results import Key, Result
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.record import read_config, write_config
 from episodic_curiosity.runs.train import train
@@ -356,7 +356,8 @@ def write_result(folder: Path, **changes: object) -> Path:
         "metrics": {"reward": played, "length": played},
         "action_shares": {},
     } | changes
-    result = Result(**fields)
+    key = Key(*(fields.pop(name) for name in Key._fields))
+    result = Result(key=key, **fields)
     path = folder / result.key.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(result.to_bytes())

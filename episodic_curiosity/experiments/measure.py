@@ -75,7 +75,7 @@ def measure(
         found = _measure_speed(run, folder, progress)
     has_curve = (folder / "metrics.jsonl").exists()
     result = Result(
-        **cell.key._asdict(),
+        key=cell.key,
         config=cell.run().to_dict(),
         code=code,
         command=command_for(cell, episodes),
@@ -92,7 +92,7 @@ def measure_speed(cell: Cell, trained: Measured, folder: Path, device: Device) -
     parameters = summarise([count_parameters(run, folder)])
     result = dataclasses.replace(
         trained.result,
-        **cell.key._asdict(),
+        key=cell.key,
         command=command_for(cell, EPISODES),
         metrics={"parameters": parameters._asdict()},
         action_shares={},
@@ -220,11 +220,12 @@ def command_for(cell: Cell, episodes: int) -> str:
 
 def _is_in_its_table(cell: Cell) -> bool:
     """Whether `curiosity table` knows it; cells can also be made in Python."""
-    experiment = EXPERIMENTS.get(cell.table)
+    experiment = EXPERIMENTS.get(cell.key.table)
     return experiment is not None and any(
-        experiment.cell(row, cell.task, cell.preset, cell.steps, cell.seed) == cell
+        experiment.cell(row, cell.key.task, cell.key.preset, cell.key.steps, cell.key.seed)
+        == cell
         for world in experiment.worlds
-        if cell.task in experiment.tasks(world)
+        if cell.key.task in experiment.tasks(world)
         for row in experiment.rows
     )
 

@@ -38,10 +38,10 @@ from episodic_curiosity.experiments.status import (
 )
 from episodic_curiosity.experiments.tables import find_trained
 from episodic_curiosity.runs.build import REPLAY
+from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.presets import ON_THE_HOST
-from episodic_curiosity.runs.record import CHECKPOINTS
 from episodic_curiosity.support.checks import check_at_least, check_choice, usable_device
-from episodic_curiosity.support.files import UnfitFileError, append_to_file, remove_folder
+from episodic_curiosity.support.files import UnfitFileError, append_to_file
 from episodic_curiosity.worlds.registry import make_world
 
 PATIENCE = 10.0  # seconds to wait for cells of others before leaving them to those
@@ -192,9 +192,7 @@ def _measure_and_write(cell: Cell, settings: RunnerConfig) -> Outcome:
         measured = found
         words = f"done in {time.monotonic() - began:,.0f} s"
         write_measured(kept, measured.result, measured.timing)
-    # What a run goes on from is large, and of no more use.
-    with contextlib.suppress(OSError):
-        remove_folder(folder / CHECKPOINTS)
+    Checkpoints(folder).remove()  # large, and no longer needed
     (folder / REPLAY).unlink(missing_ok=True)
     write_measured(settings.results / cell.key.path, measured.result, measured.timing)
     remove_measured(kept)
@@ -223,7 +221,7 @@ def _check_machine(cells: Sequence[Cell], settings: RunnerConfig) -> None:
     """Raises where what the cells need is not here: a GPU, or what simulates their worlds."""
     if cells and settings.device != "auto":
         usable_device(settings.device)
-    by_family = {cell.task.partition("/")[0]: cell for cell in reversed(cells)}
+    by_family = {cell.key.task.partition("/")[0]: cell for cell in reversed(cells)}
     for family in by_family.keys() & set(ON_THE_HOST):
         run = by_family[family].run()
         options = run.world.options("train")

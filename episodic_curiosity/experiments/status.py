@@ -9,8 +9,9 @@ from typing import Literal, NamedTuple
 from episodic_curiosity.experiments.cells import Cell, why_stale
 from episodic_curiosity.experiments.measure import Measured, code_version
 from episodic_curiosity.experiments.results import read_measured, read_result
+from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.metrics_files import read_metrics
-from episodic_curiosity.runs.record import CHECKPOINTS, CONFIG, differences, read_config, shown
+from episodic_curiosity.runs.record import CONFIG, differences, read_config, shown
 from episodic_curiosity.runs.train import MAY_DIFFER
 from episodic_curiosity.support.saving import LoadError, UnreadableError
 
@@ -72,7 +73,7 @@ def find_kept(cell: Cell, runs: Path, episodes: int) -> Measured | None:
 def _look_at_run(cell: Cell, runs: Path, episodes: int) -> CellStatus:
     folder = run_folder(cell, runs)
     if find_kept(cell, runs, episodes):
-        return CellStatus("interrupted", steps=cell.steps)
+        return CellStatus("interrupted", steps=cell.key.steps)
     if _is_missing(folder / CONFIG):
         return CellStatus("missing")
     try:
@@ -88,7 +89,7 @@ def _look_at_run(cell: Cell, runs: Path, episodes: int) -> CellStatus:
             f"{folder} holds a run with another config ({name} was {shown(was)}, now "
             f"{shown(now)}); remove it to begin the run anew",
         )
-    if not any((folder / CHECKPOINTS).glob("[0-9]*")):  # it would begin anew
+    if Checkpoints(folder).is_empty:  # the run would start from the beginning
         return CellStatus("missing")
     try:
         lines = read_metrics(folder)

@@ -5,7 +5,7 @@ is measured once, for Table 1: with some presets a variant is what the plain met
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from episodic_curiosity.experiments.cells import PAPER_STEPS, Cell, Measure, Variant
 from episodic_curiosity.experiments.published import Published, find_published
@@ -58,17 +58,12 @@ class Experiment:
 
     def cell(self, row: Row, task: str, preset: str, steps: int, seed: int) -> Cell:
         """What is run for one place of the table; what is as in Table 1 is its cell."""
-        own = Cell(
-            table=self.name,
-            task=task,
-            method=row.method,
-            preset=preset,
-            steps=steps,
-            seed=seed,
-            variant=row.find_variant(task),
-            measure=self.measure,
-        )
-        shared = replace(own, table="table1", variant=None)
+        variant = row.find_variant(task)
+        name = variant.name if variant else None
+        key = Key(self.name, task, row.method, name, preset, steps, seed)
+        own = Cell(key=key, variant=variant, measure=self.measure)
+        shared_key = key._replace(table="table1", variant=None)
+        shared = Cell(key=shared_key, measure=self.measure)
         return shared if self._is_in_table1(own, shared) else own
 
     def key(self, row: Row, task: str, preset: str, steps: int, seed: int) -> Key:
@@ -95,25 +90,26 @@ class Experiment:
         return find_published(self.name, task.partition("/")[2], row.name)
 
     def _is_in_table1(self, own: Cell, shared: Cell) -> bool:
-        family, _, column = own.task.partition("/")
+        family, _, column = own.key.task.partition("/")
         if self.measure != "agent" or family not in MAZES or column not in TABLE1_TASKS:
             return False
         if own.variant is None:
             return True
-        return own.preset in PRESETS and own.is_same_run(shared)
+        return own.key.preset in PRESETS and own.is_same_run(shared)
 
 
 def find_trained(cell: Cell) -> Cell | None:
     """The cell of Table 1 whose run a cell of another table only times; None where none is."""
-    family, _, column = cell.task.partition("/")
+    key = cell.key
+    family, _, column = key.task.partition("/")
     is_shared = (
         cell.measure == "speed"
-        and cell.table == "speed"
-        and cell.variant is None
+        and key.table == "speed"
+        and key.variant is None
         and family in MAZES
         and column in TABLE1_TASKS
     )
-    return replace(cell, table="table1", measure="agent") if is_shared else None
+    return Cell(key=key._replace(table="table1")) if is_shared else None
 
 
 def _methods(*names: str) -> tuple[Row, ...]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from episodic_curiosity.runs.checkpoints import Checkpoints, State
+from episodic_curiosity.runs.checkpoints import CHECKPOINTS, Checkpoints, State
 from episodic_curiosity.runs.metrics_files import (
     METRICS,
     TIMING,
@@ -38,7 +38,7 @@ from episodic_curiosity.support.files import append_to_file, check_own, remove_f
 from episodic_curiosity.support.saving import LoadError
 
 CONFIG = "config.json"
-TENSORBOARD, CHECKPOINTS, LOCK = "tensorboard", "checkpoints", ".lock"
+TENSORBOARD, LOCK = "tensorboard", ".lock"
 KIND = "run"
 # What a run leaves for others; where no run is, somebody else has saved it.
 SAVED = ("agent.json", "agent.safetensors", "r_network.json", "r_network.safetensors")
@@ -71,7 +71,7 @@ class Record:
     ) -> None:
         self.folder = folder
         self.last_checkpoint: Path | None = None
-        self._checkpoints = Checkpoints(folder / CHECKPOINTS)
+        self._checkpoints = Checkpoints(folder)
         self._state: State | None = None
         self._num_lines, self._steps, self._seconds = 0, -1, 0.0
         _check_free(folder)
@@ -135,8 +135,9 @@ class Record:
         self._lines.sync()
         if self._tensorboard is not None:
             self._tensorboard.flush()
-        content = {"lines": self._num_lines, "steps": self._steps, "state": state}
-        self.last_checkpoint = self._checkpoints.save(content, number)
+        self.last_checkpoint = self._checkpoints.save(
+            state, number, self._num_lines, self._steps
+        )
 
     def _claim(
         self,
@@ -193,12 +194,8 @@ class Record:
 
     def _go_back(self, accept_changes: bool) -> None:
         if newest := self._checkpoints.load_newest():
-            number, content = newest
+            number, self._state, self._num_lines, self._steps = newest
             self.last_checkpoint = self._checkpoints.path(number)
-            if content.keys() != {"lines", "steps", "state"}:
-                raise LoadError(f"{self.last_checkpoint} is no checkpoint of a run")
-            self._num_lines, self._steps = content["lines"], content["steps"]
-            self._state = content["state"]
         else:
             _check_nothing_lost(self.folder)
         if self._num_lines:

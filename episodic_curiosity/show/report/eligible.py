@@ -58,17 +58,17 @@ def mean_of(result: Result, metric: str) -> float | None:
 
 def _why_not(result: Result) -> str | None:
     """Why a result does not count, in words that follow its name; None: it does."""
-    if result.table not in EXPERIMENTS:
+    if result.key.table not in EXPERIMENTS:
         return None
     *_, preset, steps, seed = result.key
     found = _places(preset, steps).get(result.key._replace(seed=0))
     if found is None:
-        return f"stands in no row and column of {result.table}"
+        return f"stands in no row and column of {result.key.table}"
     experiment, row = found
-    if mean_of(result, metric := experiment.metric(result.task)) is None:
+    if mean_of(result, metric := experiment.metric(result.key.task)) is None:
         return f"lacks the number that its table shows: {metric}"
     try:
-        return why_stale(result, experiment.cell(row, result.task, preset, steps, seed))
+        return why_stale(result, experiment.cell(row, result.key.task, preset, steps, seed))
     except ValueError as error:
         return f"cannot be measured any more: {error}"
 
@@ -87,14 +87,18 @@ def _places(preset: str, steps: int) -> dict[Key, tuple[Experiment, Row]]:
 
 def _alike(group: Iterable[Result]) -> tuple[tuple[Result, ...], list[Problem]]:
     """The seeds that may be averaged with the first one, in their order, and the others."""
-    first, *others = sorted(group, key=lambda result: result.seed)
+    first, *others = sorted(group, key=lambda result: result.key.seed)
     alike, problems = [first], []
     for other in others:
         paths = [path for path, *_ in differences(first.config, other.config)]
         if another := [path for path in paths if path != "seed"]:
-            problems.append(_problem(other, f"has another {another[0]} than seed {first.seed}"))
+            problems.append(
+                _problem(other, f"has another {another[0]} than seed {first.key.seed}")
+            )
         elif other.episodes != first.episodes:
-            reason = f"has {other.episodes} test episodes, seed {first.seed} {first.episodes}"
+            reason = (
+                f"has {other.episodes} test episodes, seed {first.key.seed} {first.episodes}"
+            )
             problems.append(_problem(other, reason))
         else:
             alike.append(other)
