@@ -27,12 +27,21 @@ class EpisodeTally:
         num_envs, device = spec.num_envs, spec.device
         self._spec = spec
         self._whole_at_start = whole_at_start
-        self._coverage = Coverage.of(spec) if spec.has_position else None
         # Of the episodes under way: reward, bonus, length, and whether they are complete.
         self._running = torch.zeros(num_envs, 3, dtype=torch.float64, device=device)
         self._counts = torch.full((num_envs,), whole_at_start, device=device)
         self._sums = torch.zeros(len(SUMS), dtype=torch.float64, device=device)
         self._actions = torch.zeros(max(1, spec.num_actions), device=device)
+        self._tensors = {
+            "running": self._running,
+            "counts": self._counts,
+            "sums": self._sums,
+            "actions": self._actions,
+        }
+        self._coverage = Coverage.of(spec) if spec.has_position else None
+        if self._coverage is not None:
+            cells = self._coverage.state_dict()
+            self._tensors |= {f"cells.{name}": tensor for name, tensor in cells.items()}
 
     def open(self, step: Step) -> None:
         """Takes the step of a reset; unfinished episodes are dropped."""
@@ -74,23 +83,12 @@ class EpisodeTally:
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of everything."""
-        return copied(self._tensors())
+        return copied(self._tensors)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues from such a state of the same world."""
-        tensors = self._tensors()
-        check_parts(state, set(tensors))
-        for name, tensor in tensors.items():
+        check_parts(state, set(self._tensors))
+        for name, tensor in self._tensors.items():
             check_part(state, name, tensor)
-        for name, tensor in tensors.items():
+        for name, tensor in self._tensors.items():
             tensor.copy_(state[name])
-
-    def _tensors(self) -> dict[str, Tensor]:
-        cells = {} if self._coverage is None else self._coverage.state_dict()
-        return {
-            "running": self._running,
-            "counts": self._counts,
-            "sums": self._sums,
-            "actions": self._actions,
-            **{f"cells.{name}": tensor for name, tensor in cells.items()},
-        }

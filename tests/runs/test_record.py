@@ -299,7 +299,7 @@ def test_without_tensorboard_it_goes_on_and_says_so(folder, monkeypatch, capsys)
     assert len(read_metrics(folder)) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert said.startswith("going on without files for TensorBoard")
+    assert said.startswith("no files for TensorBoard")
 
 
 def test_killed_and_resumed_it_ends_with_the_same_bytes(tmp_path):
