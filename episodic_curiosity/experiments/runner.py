@@ -1,9 +1,9 @@
-"""The missing cells of a table, one after another in one process.
+"""Measures the missing cells of a table, one after another in one process.
 
-What is done is skipped, what was interrupted is gone on with, and what another process is at is
-left to it: each cell has a lock beside its result and one beside its run, which the kernel
-releases when their holder dies, however. Processes on several machines are kept apart as far as
-the file system they share keeps `flock` between machines, as NFS 4 does.
+Cells that are done are skipped, interrupted ones are resumed, and those of other processes are
+left alone: each cell has a lock beside its result and one beside its run, which the kernel
+releases when their holder dies. Between machines this needs a shared file system that supports
+`flock` across them, as NFS 4 does.
 """
 
 import contextlib
@@ -44,19 +44,19 @@ from episodic_curiosity.support.checks import check_at_least, check_choice, usab
 from episodic_curiosity.support.files import UnfitFileError, append_to_file
 from episodic_curiosity.worlds.registry import make_world
 
-PATIENCE = 10.0  # seconds to wait for cells of others before leaving them to those
+PATIENCE = 10.0  # seconds to wait for cells of other processes
 OutcomeState = Literal["done", "skipped", "busy", "stale", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerConfig:
-    """Where results and runs lie, and how cells are measured."""
+    """The folders of results and runs, and how cells are measured."""
 
     results: Path
     runs: Path
     episodes: int = EPISODES  # of the test, at least
     device: Device = "auto"
-    progress: bool = False  # show how each run is getting on
+    progress: bool = False  # of each run
 
     def __post_init__(self) -> None:
         check_at_least("episodes", self.episodes, 1)
@@ -64,7 +64,7 @@ class RunnerConfig:
 
 
 class Outcome(NamedTuple):
-    """What came of a cell."""
+    """The outcome of a cell."""
 
     cell: Cell
     state: OutcomeState
@@ -76,9 +76,9 @@ class Outcome(NamedTuple):
 
 
 def run_cells(cells: Sequence[Cell], settings: RunnerConfig) -> list[Outcome]:
-    """Measures the cells that are missing; says to standard error how it goes.
+    """Measures the missing cells; reports each on standard error.
 
-    A cell that fails does not stop the others; what would fail them all is raised beforehand.
+    A cell that fails does not stop the others; errors that concern all are raised beforehand.
     """
     check_cells(cells)
     _check_machine([cell for cell in cells if _look(cell, settings).is_to_measure], settings)
@@ -105,20 +105,20 @@ def run_cells(cells: Sequence[Cell], settings: RunnerConfig) -> list[Outcome]:
 
 
 def report(outcome: Outcome, number: int, total: int) -> None:
-    """Says what came of a cell."""
+    """Prints the outcome of a cell to standard error."""
     key = outcome.cell.key
     name = f"{key.table} {key.label} ({key.preset}, {key.steps:,} steps)"
     print(f"[{number}/{total}] {name}: {outcome.message}", file=sys.stderr, flush=True)
 
 
 def check_cells(cells: Sequence[Cell]) -> None:
-    """Raises where one of the cells cannot be run at all."""
+    """Raises where one of the cells cannot be run."""
     for cell in cells:
         cell.run()
 
 
 def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
-    """Measures one cell, unless that is done or being done."""
+    """Measures one cell, unless it is done or another process is measuring it."""
     path = settings.results / cell.key.path
     beside_run = settings.runs / cell.key.path.with_suffix(".run.json")
     status = _look(cell, settings)
@@ -128,7 +128,7 @@ def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
         with cell_lock(path) as has_result, cell_lock(beside_run) as has_run:
             if not (has_result and has_run):
                 return Outcome(cell, "busy", "another process is at it")
-            status = _look(cell, settings)  # now nobody else can change it
+            status = _look(cell, settings)  # again: now no other process can change it
             if not status.is_to_measure:
                 return _leave(cell, status)
             if status.state == "damaged":
@@ -141,7 +141,7 @@ def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
 
 @contextlib.contextmanager
 def cell_lock(path: Path) -> Iterator[bool]:
-    """Whether the cell of that result is this process's alone, until the end of the block."""
+    """Locks the cell of that result for the block; yields False where another process has it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.with_name(f".{path.stem}.lock")
     while True:
@@ -165,7 +165,7 @@ def _look(cell: Cell, settings: RunnerConfig) -> CellStatus:
 
 
 def _leave(cell: Cell, status: CellStatus) -> Outcome:
-    """What is said of a cell that is not measured."""
+    """The outcome of a cell that is not measured."""
     if status.state == "done":
         return Outcome(cell, "skipped", "already done")
     if status.state == "stale":
@@ -174,7 +174,7 @@ def _leave(cell: Cell, status: CellStatus) -> Outcome:
 
 
 def _measure_and_write(cell: Cell, settings: RunnerConfig) -> Outcome:
-    """Measures a cell, or finds what was measured in its run's folder before a kill."""
+    """Measures a cell, or finds its result in the run's folder, kept there before a kill."""
     began = time.monotonic()
     folder, kept = run_folder(cell, settings.runs), kept_path(cell, settings.runs)
     measured = find_kept(cell, settings.runs, settings.episodes)
@@ -200,7 +200,7 @@ def _measure_and_write(cell: Cell, settings: RunnerConfig) -> Outcome:
 
 
 def _measure(cell: Cell, folder: Path, settings: RunnerConfig) -> Measured | Outcome:
-    """What was measured, or what became of another cell whose run this one needs."""
+    """The measurement, or the failed outcome of another cell whose run this one needs."""
     if trained := find_trained(cell):
         outcome = run_cell(trained, settings)
         if not outcome.is_good:
@@ -218,7 +218,7 @@ def _measure(cell: Cell, folder: Path, settings: RunnerConfig) -> Measured | Out
 
 
 def _check_machine(cells: Sequence[Cell], settings: RunnerConfig) -> None:
-    """Raises where what the cells need is not here: a GPU, or what simulates their worlds."""
+    """Raises where the cells' GPU or simulators are not available."""
     if cells and settings.device != "auto":
         usable_device(settings.device)
     by_family = {cell.key.task.partition("/")[0]: cell for cell in reversed(cells)}
@@ -238,7 +238,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _release_memory() -> None:
-    """Lets the next cell have what the last one held, captured graphs included."""
+    """Frees the memory of the last cell, captured graphs included."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
