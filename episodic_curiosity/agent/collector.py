@@ -15,6 +15,7 @@ from torch import Tensor
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.tally import EpisodeTally
 from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.bonus.state import copied
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.support.randomness import random_bits, seed_words
@@ -72,10 +73,7 @@ class Collector:
     def reset(self, seed: int | None = None) -> None:
         """Begins a new episode in every environment; a seed begins another series of them."""
         step = self.world.reset(seed)
-        self._observation.copy_(step.observation)
-        self._rollout.first[-1] = step.first
-        if self._view is not None:
-            self._view.copy_(step.view)
+        self._see(step.observation, step.first, step.view)
         self.tally.open(step)
         self.bonus.bonus(step, None)
         self._hold(step)
@@ -97,14 +95,11 @@ class Collector:
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of the state; the world's part only where it can be restored."""
-        state: dict[str, Any] = {
-            "clock": self._clock.clone(),
-            "observation": self._observation.clone(),
-            "first": self._rollout.first[-1].clone(),
-            "tally": self.tally.state_dict(),
-        }
+        seen = {"observation": self._observation, "first": self._rollout.first[-1]}
         if self._view is not None:
-            state["view"] = self._view.clone()
+            seen["view"] = self._view
+        state: dict[str, Any] = copied({"clock": self._clock, **seen})
+        state["tally"] = self.tally.state_dict()
         if self.world.spec.can_restore:
             state["world"] = cast(RestorableWorld, self.world).state()
         return state
@@ -118,10 +113,14 @@ class Collector:
             self.reset(int(random_bits(*self._seed, RESUMED, self._clock)))
             return
         cast(RestorableWorld, self.world).load_state(state["world"])
-        self._observation.copy_(state["observation"])
-        self._rollout.first[-1] = state["first"]
-        if self._view is not None:
-            self._view.copy_(state["view"])
+        self._see(state["observation"], state["first"], state.get("view"))
+
+    def _see(self, observation: Tensor, first: Tensor, view: Tensor | None) -> None:
+        """Sets what the next rollout starts from."""
+        self._observation.copy_(observation)
+        self._rollout.first[-1] = first
+        if self._view is not None and view is not None:
+            self._view.copy_(view)
 
     def _room(self, num_steps: int) -> Rollout:
         spec = self.world.spec

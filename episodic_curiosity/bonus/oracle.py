@@ -37,11 +37,7 @@ class VisitedCells(nn.Module):
     _places: Tensor  # (V,) int64, 0 .. V - 1
 
     def __init__(
-        self,
-        num_envs: int,
-        episode_steps: int,
-        cell: float,
-        device: torch.device | str = "cpu",
+        self, num_envs: int, episode_steps: int, cell: float, device: torch.device | str = "cpu"
     ) -> None:
         super().__init__()
         check_at_least("num_envs", num_envs, 1)

@@ -64,9 +64,8 @@ def measure(
     if cell.measure == "r-network":
         with contextlib.suppress(OSError):
             remove_folder(folder)  # an interrupted fit starts from the beginning
-        summaries = {
-            "accuracy": summarise([fit(run, folder, progress=progress).held_out_accuracy])
-        }
+        report = fit(run, folder, progress=progress)
+        summaries = {"accuracy": summarise([report.held_out_accuracy])}
         timing: dict[str, Any] = {"seconds": round(time.monotonic() - began, 3)}
     else:
         if not is_finished(folder, run.steps_after(run.num_updates)):

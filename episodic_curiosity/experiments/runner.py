@@ -141,7 +141,7 @@ def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
 
 @contextlib.contextmanager
 def cell_lock(path: Path) -> Iterator[bool]:
-    """Locks the cell of that result for the block; yields False where another process has it."""
+    """Locks the cell of that result for the block; yields False where another process does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.with_name(f".{path.stem}.lock")
     while True:

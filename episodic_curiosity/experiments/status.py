@@ -77,9 +77,8 @@ def _run_status(cell: Cell, runs: Path, episodes: int) -> CellStatus:
     if _is_missing(folder / CONFIG):
         return CellStatus("missing")
     try:
-        for name, was, now in differences(
-            read_config(folder), cell.run().to_dict(), MAY_DIFFER
-        ):
+        today = cell.run().to_dict()
+        for name, was, now in differences(read_config(folder), today, MAY_DIFFER):
             reason = f"{folder} holds a run with another config ({name} was {shown(was)}, now "
             reason += f"{shown(now)}); remove it to begin the run anew"
             return CellStatus("stale", reason)

@@ -229,10 +229,7 @@ EXPERIMENTS = {
             title="R-networks of other tasks",
             source="Table S7",
             columns=ABLATION_TASKS,
-            rows=(
-                *map(_transferred, ("dense-1", "dense-2", "sparse-doors")),
-                _ec("matching"),
-            ),
+            rows=(*map(_transferred, ("dense-1", "dense-2", "sparse-doors")), _ec("matching")),
         ),
         Experiment(
             name="threshold",

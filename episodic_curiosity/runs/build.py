@@ -1,4 +1,4 @@
-"""Methods: the bonus that each adds to PPO, made for one run."""
+"""Makes the parts of a run that its method decides: the bonus, its R-network, the diagnosis."""
 
 import contextlib
 from pathlib import Path
@@ -32,11 +32,11 @@ from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.base import Split, World, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
 
-REPLAY = "replay.bin"  # in a run's folder, of worlds that cannot redraw what they showed
+REPLAY = "replay.bin"  # in a run's folder, for worlds that cannot redraw
 
 
 def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
-    """What the run's method pays; an R-network is made here, but not yet fitted."""
+    """The bonus of the run's method; an R-network is made, but not yet fitted."""
     match run.bonus:
         case None:
             return NoBonus()
@@ -51,7 +51,7 @@ def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
 
 
 def load_bonus(run: Run, world: World, folder: Path) -> Bonus:
-    """What the method of a trained run pays, before it is normalised; nothing is remembered."""
+    """The bonus of a trained run, not normalised, with empty memories."""
     spec = world.spec
     match run.bonus:
         case EpisodicConfig():
@@ -68,13 +68,13 @@ def load_bonus(run: Run, world: World, folder: Path) -> Bonus:
 
 
 def make_diagnosis(run: Run) -> Diagnosis:
-    """What warns where the run's curiosity cannot work."""
+    """The warnings where the run's curiosity cannot work."""
     is_online = run.r_network is not None and run.r_network.online is not None
     return Diagnosis(Diagnosed(run.bonus, run.ppo.reward_scale, run.normalise_bonus, is_online))
 
 
 def make_r_network(run: Run, world: World) -> RNetwork:
-    """A new R-network from the run's seed, or the fitted one that the run names."""
+    """A new R-network with the run's seed, or the fitted one that the run names."""
     options = _options(run)
     shape = world.spec.view_shape
     if options.source is not None:
@@ -93,7 +93,7 @@ def make_r_network(run: Run, world: World) -> RNetwork:
 
 
 def random_play_bytes(run: Run, spec: WorldSpec) -> int:
-    """What the random play takes that the R-network is fitted to and measured on (EC)."""
+    """Bytes of the random play that the R-network is fitted to and measured on (EC)."""
     play = _options(run).random_play
     assert play is not None
     num_envs = held_out_envs(spec) * max(1, len(play.tasks))
@@ -102,7 +102,7 @@ def random_play_bytes(run: Run, spec: WorldSpec) -> int:
 
 
 def fit_r_network(run: Run, r_network: RNetwork, folder: Path, *, progress: bool) -> FitReport:
-    """Fits an R-network to random play of the run's task, or alike of several tasks (EC)."""
+    """Fits an R-network to random play of the run's task, or equally of several tasks (EC)."""
     play = _options(run).random_play
     assert play is not None
     tasks = play.tasks or (run.task,)
@@ -141,7 +141,7 @@ def _episodic(run: Run, config: EpisodicConfig, world: World, folder: Path) -> E
     memory = _memory(run, config, world.spec, r_network)
     if options.online is None:
         return EpisodicBonus(r_network, memory, config)
-    # Two checkpoints are kept: what the older one refers to must not be overwritten yet.
+    # Two checkpoints are kept: frames of the older one must not be overwritten yet.
     spare = 2 * run.record.checkpoint_every * run.ppo.num_steps
     replay = make_replay(world, options.online.history, file=folder / REPLAY, spare=spare)
     fitting = OnlineFitting(
@@ -164,10 +164,10 @@ def _memory(
 
 
 def _saved_bonus(run: Run, folder: Path) -> dict[str, Any]:
-    """The state of the method's own bonus in the newest checkpoint."""
+    """The state of the method's bonus in the newest checkpoint."""
     newest = Checkpoints(folder).load_newest()
     if newest is None:
-        raise LoadError(f"{folder} has no checkpoint, which the bonus of {run.method} is in")
+        raise LoadError(f"{folder} has no checkpoint with the bonus of {run.method}")
     bonus: dict[str, Any] = newest.state["bonus"]
     return bonus["inner"] if run.normalise_bonus else bonus
 

@@ -17,8 +17,9 @@ from torch import Tensor
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.bonus.oracle import Coverage, place_reached
 from episodic_curiosity.runs.stored_run import read_run
-from episodic_curiosity.support.checks import check_at_least, usable_device
+from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
+from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.randomness import random_bits, seed_words
 from episodic_curiosity.support.saving import write_atomically
@@ -171,9 +172,8 @@ def evaluate_run(
     folder = Path(folder)
     check_at_least("episodes", episodes, 1)
     run = read_run(folder, trust=trust)
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    agent = Agent.load(folder, usable_device(device))
+    found = find_device(device)
+    agent = Agent.load(folder, found)
     size = run.world.observation_size
     if size is not None and agent.config.observation_shape[1:] != size:  # not drawn in vain
         raise ValueError(
@@ -184,7 +184,7 @@ def evaluate_run(
     options.pop("stagger", None)  # complete episodes are wanted of any split
     num_envs = min(run.world.num_envs, episodes)
     world = make_world(
-        run.task, num_envs=num_envs, seed=seed, device=device, split=split, **options
+        run.task, num_envs=num_envs, seed=seed, device=found, split=split, **options
     )
     with contextlib.closing(world):
         evaluation = evaluate(
@@ -265,26 +265,24 @@ class _Tally:
             length=length.astype(np.int64),
             coverage=None if self._coverage is None else coverage.astype(np.int64),
             action_shares=dict(zip(names, shares, strict=True)),
-            trajectories=None if self._places is None else _trim(self._places),
+            trajectories=None if self._places is None else _taken(self._places[:-1]),
         )
 
 
-def _trim(places: Tensor) -> NDArray[Any]:
-    """Drops the row for later episodes, and the steps that no environment took."""
-    firsts: NDArray[Any] = places[:-1].cpu().numpy()
-    taken = np.isfinite(firsts).any(axis=(1, 2))
-    return firsts[: taken.sum()]
+def _taken(places: Tensor) -> NDArray[Any]:
+    """The places of the steps that any environment took."""
+    taken: NDArray[Any] = places[places.isfinite().any(dim=2).any(dim=1)].cpu().numpy()
+    return taken
 
 
 def _check_fits(agent: Agent, spec: WorldSpec) -> None:
     config = agent.config
-    actions = (config.num_actions, config.continuous)
-    wanted = (spec.num_actions or spec.action_shape[0], not spec.num_actions)
-    if config.observation_shape != spec.observation_shape or actions != wanted:
+    ours = f"{config.observation_shape} and {_actions(config.num_actions, config.continuous)}"
+    actions = _actions(spec.num_actions or spec.action_shape[0], not spec.num_actions)
+    theirs = f"{spec.observation_shape} and {actions}"
+    if ours != theirs:
         raise ValueError(
-            f"the agent is for observations of shape {config.observation_shape} and "
-            f"{_actions(*actions)}, {spec.task} has {spec.observation_shape} and "
-            f"{_actions(*wanted)}"
+            f"the agent is for observations of shape {ours}, {spec.task} has {theirs}"
         )
     if agent.device != spec.device:
         raise ValueError(f"the agent is on {agent.device}, {spec.task} on {spec.device}")

@@ -1,7 +1,7 @@
-"""The run that a folder describes, which may come from a stranger.
+"""The run of a stored folder, which may come from an untrusted source.
 
-A config can name Python modules to import and files to read or write. What the user types is
-the user's business; what a received folder names is refused unless the user trusts it.
+A config can name Python modules to import and files to read or write. Those of a received
+folder are refused unless the user trusts it.
 """
 
 import dataclasses
@@ -15,14 +15,14 @@ from episodic_curiosity.worlds.registry import what_it_loads
 
 
 class UntrustedError(ValueError):
-    """A stored config that would load something of its own; the message says what."""
+    """A stored config that would load a module or a file; the message says which."""
 
 
 def read_run(folder: Path, *, trust: bool = False, accept_changes: bool = False) -> Run:
     """The run in this folder.
 
-    Without `trust` it may name no module and no path. `accept_changes` takes a config that was
-    edited after it was written.
+    Without `trust` it may name no module and no path. `accept_changes` accepts an edited
+    config.
     """
     run = Run.from_dict(read_config(folder, accept_changes=accept_changes))
     if not trust:
@@ -35,7 +35,7 @@ def read_run(folder: Path, *, trust: bool = False, accept_changes: bool = False)
 
 
 def loads(run: Run) -> Iterator[str]:
-    """What a run would load that is not part of this package, each as words after its name."""
+    """The modules and files outside this package that a run would load, as words."""
     play = run.r_network.random_play if run.r_network else None
     for task in (run.task, *(play.tasks if play else ())):
         if what := what_it_loads(task):

@@ -64,7 +64,7 @@ def test_icm_needs_its_checkpoint(runs, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(runs("ppo+icm"), folder)
     shutil.rmtree(folder / "checkpoints")
-    with pytest.raises(LoadError, match=r"no checkpoint, which the bonus of ppo\+icm is in"):
+    with pytest.raises(LoadError, match=r"no checkpoint with the bonus of ppo\+icm"):
         watch_run(folder, tmp_path / "film.gif", SMALL)
 
 
