@@ -56,7 +56,7 @@ class Collector:
         self._clock = torch.zeros((), dtype=torch.int64, device=device)  # steps ever played
         self._slot = torch.zeros(1, dtype=torch.int64, device=device)  # t
         self._rollout = self._room(num_steps)
-        # What the agent sees now; a copy: a slot of the rollout is slow to find on a GPU.
+        # The newest observation; a copy: a slot of the rollout is slow to find on a GPU.
         self._observation = self._rollout.observation[0].clone()
         self._view = None if self._rollout.view is None else self._rollout.view[0].clone()
         # The last observations of truncated episodes, or what they are redrawn from.

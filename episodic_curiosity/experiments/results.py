@@ -11,12 +11,10 @@ never counted. Reading reports it and changes nothing; measuring its cell again 
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import math
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
@@ -83,7 +81,7 @@ class Result:
         """A JSON file, one line per point of the curve."""
         content = self.key._asdict() | vars(self)
         del content["key"]
-        fingerprint = _fingerprint(content)
+        fingerprint = saving.config_fingerprint(content)
         del content["curve"]
         packed = saving.header_bytes(KIND, **content, sha256=fingerprint)
         points = ",\n".join(f"    {json.dumps(point, allow_nan=False)}" for point in self.curve)
@@ -99,7 +97,7 @@ class Result:
         if missing := [name for name in names if name not in header]:
             raise LoadError(f"{path} lacks {', '.join(missing)}")
         content = {name: header[name] for name in names}
-        if _fingerprint(content) != header.get("sha256"):
+        if saving.config_fingerprint(content) != header.get("sha256"):
             raise LoadError(f"{path} was changed after it was written (fingerprints differ)")
         key = Key(*(content.pop(name) for name in Key._fields))
         return cls(key=key, **content)
@@ -220,8 +218,3 @@ def _why(path: Path) -> str:
 
 def _another(result: Result) -> str:
     return f"another cell than its name says: {result.key.path}"
-
-
-def _fingerprint(content: Mapping[str, Any]) -> str:
-    packed = json.dumps(content, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(packed.encode()).hexdigest()

@@ -80,7 +80,7 @@ def _run_status(cell: Cell, runs: Path, episodes: int) -> CellStatus:
         today = cell.run().to_dict()
         for name, was, now in differences(read_config(folder), today, MAY_DIFFER):
             reason = f"{folder} holds a run with another config ({name} was {shown(was)}, now "
-            reason += f"{shown(now)}); remove it to begin the run anew"
+            reason += f"{shown(now)}); remove it to restart the run"
             return CellStatus("stale", reason)
         if Checkpoints(folder).is_empty:  # the run would start from the beginning
             return CellStatus("missing")
@@ -88,7 +88,7 @@ def _run_status(cell: Cell, runs: Path, episodes: int) -> CellStatus:
     except UnreadableError as error:
         return CellStatus("unreadable", str(error))
     except LoadError as error:
-        return CellStatus("stale", f"{error}; remove {folder} to begin the run anew")
+        return CellStatus("stale", f"{error}; remove {folder} to restart the run")
     return CellStatus("interrupted", steps=int(lines[-1]["steps"]) if lines else 0)
 
 

@@ -94,7 +94,7 @@ class Checkpoints:
                 )
             return checkpoint
         if damage:
-            raise LoadError(f"no checkpoint in {self.folder} is whole: {'; '.join(damage)}")
+            raise LoadError(f"no checkpoint in {self.folder} is intact: {'; '.join(damage)}")
         return None
 
     @property

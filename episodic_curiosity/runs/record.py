@@ -143,7 +143,7 @@ class Record:
         if not resume:
             raise RunFolderError(
                 f"{self.folder} already holds a run: "
-                f"go on with it (--resume) or choose another folder (--out)"
+                f"resume it (--resume) or choose another folder (--out)"
             )
         new = json.loads(json.dumps(config))  # tuples become lists, as in the stored one
         old = read_config(self.folder, accept_changes=accept_changes)
@@ -275,7 +275,7 @@ def _check_free(folder: Path) -> None:
     saved = [name for name in SAVED if (folder / name).exists()]
     if saved and not _holds_run(folder):
         raise RunFolderError(
-            f"{folder} already holds {saved[0]}, which is of no run there: "
+            f"{folder} already holds {saved[0]}, which belongs to no run: "
             f"choose another folder (--out)"
         )
 

@@ -28,8 +28,7 @@ def read_run(folder: Path, *, trust: bool = False, accept_changes: bool = False)
     if not trust:
         for what in loads(run):
             raise UntrustedError(
-                f"{folder / CONFIG} {what}, as whoever wrote it wants; "
-                f"add --trust if you trust them"
+                f"{folder / CONFIG} {what}; add --trust if you trust its author"
             )
     return run
 

@@ -294,7 +294,7 @@ def test_both_damaged_is_one_sentence(checkpoints):
     for number in (1, 2):
         checkpoints.save({}, number)
         empty(checkpoints.folder / f"{number:012d}")
-    with pytest.raises(LoadError, match=r"no checkpoint in .* is whole: .*") as refusal:
+    with pytest.raises(LoadError, match=r"no checkpoint in .* is intact: .*") as refusal:
         checkpoints.load_newest()
     assert "\n" not in str(refusal.value)
 

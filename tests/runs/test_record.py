@@ -137,7 +137,7 @@ def test_what_cannot_be_written(folder, steps, metrics, error, message):
 def test_a_folder_with_a_run_is_not_overwritten(folder):
     begin(folder)
     before = (folder / "metrics.jsonl").read_bytes()
-    message = r"runs/x already holds a run: go on with it \(--resume\) or choose another"
+    message = r"runs/x already holds a run: resume it \(--resume\) or choose another"
     with pytest.raises(RunFolderError, match=message):
         Record(folder, CONFIG)
     assert (folder / "metrics.jsonl").read_bytes() == before
