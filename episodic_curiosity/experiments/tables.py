@@ -44,7 +44,7 @@ class Experiment:
     title: str
     source: str  # where it stands in the paper
     worlds: tuple[str, ...] = MAZES  # families of tasks that can be its columns
-    columns: tuple[str, ...]  # tasks without their family
+    columns: tuple[str, ...] = ABLATION_TASKS  # tasks without their family
     rows: tuple[Row, ...]
     measure: Measure = "agent"
     steps: int = PAPER_STEPS  # of the paper's runs
@@ -208,7 +208,6 @@ EXPERIMENTS = {
             name="universal",
             title="One R-network for all tasks",
             source="Table S6",
-            columns=ABLATION_TASKS,
             rows=(
                 *_methods("ppo"),
                 _ec("specialised"),
@@ -228,28 +227,24 @@ EXPERIMENTS = {
             name="transfer",
             title="R-networks of other tasks",
             source="Table S7",
-            columns=ABLATION_TASKS,
             rows=(*map(_transferred, ("dense-1", "dense-2", "sparse-doors")), _ec("matching")),
         ),
         Experiment(
             name="threshold",
             title="How many steps are near: the threshold k",
             source="Table S8",
-            columns=ABLATION_TASKS,
             rows=_values("k = {}", "k-{}", NEAR, (2, 3, 4, 5, 7, 10), usual=5),
         ),
         Experiment(
             name="memory",
             title="The size of the memory",
             source="Table S9",
-            columns=ABLATION_TASKS,
             rows=_values("{} slots", "memory-{}", SLOTS, (100, 200, 350, 500), usual=200),
         ),
         Experiment(
             name="budget",
             title="The steps of random play that an R-network is fitted to",
             source="Table S10",
-            columns=ABLATION_TASKS,
             rows=(
                 _budget("100K", 100_000),
                 _budget("300K", 300_000),
@@ -263,7 +258,6 @@ EXPERIMENTS = {
             name="parts",
             title="What an R-network needs",
             source="Table S11",
-            columns=ABLATION_TASKS,
             rows=(
                 *_methods("ppo"),
                 _parts("complete", "mlp", "mlp", "shared"),

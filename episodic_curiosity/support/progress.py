@@ -45,7 +45,9 @@ class Progress:
         self._bar = None
         if is_shown and _is_terminal(self._file):
             self._bar = _make_bar(self._file, auto_refresh=False)  # no thread: drawn here
-            self._task = self._bar.add_task("", completed=start_steps, text="")
+            self._task = self._bar.add_task(
+                "", total=total_steps, completed=start_steps, text=""
+            )
 
     def __enter__(self) -> Self:
         return self
