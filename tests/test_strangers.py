@@ -15,7 +15,7 @@ import pytest
 import episodic_curiosity as ec
 from episodic_curiosity.cli import main as cli
 from episodic_curiosity.experiments.cells import Cell
-from episodic_curiosity.experiments.results import Result
+from episodic_curiosity.experiments.results import Key, Result
 from episodic_curiosity.experiments.runner import RunnerConfig, run_cell
 from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.metrics_files import read_metrics
@@ -244,9 +244,7 @@ class TestLinks:
 
     @pytest.mark.parametrize("name", ["results", "runs"])
     def test_a_table_is_not_written_into_another_place(self, tmp_path, name):
-        cell = Cell(
-            table="t", task="maze/sparse", method="ppo", preset="cpu", steps=10_000, seed=0
-        )
+        cell = Cell(key=Key("t", "maze/sparse", "ppo", None, "cpu", 10_000, 0))
         folders = {"results": tmp_path / "results", "runs": tmp_path / "runs"}
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
@@ -414,11 +412,12 @@ class TestCheckpoints:
 
     @pytest.mark.parametrize("changes", [{"lines": "6"}, {"lines": None}, {"steps": 0.5}])
     def test_counts_that_are_none(self, sent, changes, capsys):
-        checkpoints = Checkpoints(sent / "checkpoints")
-        number, content = checkpoints.load_newest()
-        checkpoints.save(content | changes, number + 1)
+        checkpoints = Checkpoints(sent)
+        number, state, lines, steps = checkpoints.load_newest()
+        shutil.rmtree(sent / "checkpoints")
+        checkpoints.save(state, number, **({"lines": lines, "steps": steps} | changes))
         said = refused(capsys, "train", "--resume", "--out", sent)
-        assert "is no checkpoint of a run" in said
+        assert "is not a checkpoint of a run" in said
 
     @pytest.mark.parametrize("name", [".000000000001.new", "000000000099"])
     def test_a_file_in_the_place_of_a_folder(self, sent, name):
@@ -447,7 +446,8 @@ def write_result(folder: Path, **changes: object) -> Path:
         "metrics": {"reward": played, "length": played},
         "action_shares": {},
     } | changes
-    result = Result(**fields)
+    key = Key(*(fields.pop(name) for name in Key._fields))
+    result = Result(key=key, **fields)
     path = folder / result.key.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(result.to_bytes())

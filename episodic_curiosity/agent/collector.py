@@ -1,8 +1,8 @@
 """Plays T steps of N environments at a time, with an agent and a bonus.
 
 On a GPU, and where the world allows it, a step (policy, world, bonus) is one replayed CUDA
-graph: nothing is waited for until the rollout is whole. A world that the CPU steps stands
-between two graphs, one that acts and one that takes in what came of it. Shapes: T steps, N
+graph: nothing synchronises until the rollout is complete. A CPU-simulated world is stepped
+between two graphs, one that acts and one that records the step. Shapes: T steps, N
 environments, H value heads.
 """
 
@@ -15,6 +15,7 @@ from torch import Tensor
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.tally import EpisodeTally
 from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.bonus.state import copied
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.support.randomness import random_bits, seed_words
@@ -27,7 +28,7 @@ from episodic_curiosity.worlds.base import (
 )
 
 STREAM = 0xDEC1DE  # keeps these random numbers apart from those of the world
-RESUMED = 0x2E5  # the same for the seeds of worlds that begin anew in mid-run
+RESUMED = 0x2E5  # the same for the seeds of worlds that are reset when a run resumes
 
 
 class Collector:
@@ -44,7 +45,7 @@ class Collector:
         bootstrap: bool = True,
         whole_at_start: bool = True,
     ) -> None:
-        """With `bootstrap`, episodes cut off by the clock get the value of their last frame."""
+        """With `bootstrap`, truncated episodes get the value of their last frame."""
         check_at_least("num_steps", num_steps, 1)
         self.world, self.agent, self.bonus = world, agent, bonus
         self.tally = EpisodeTally(world.spec, whole_at_start=whole_at_start)
@@ -55,13 +56,13 @@ class Collector:
         self._clock = torch.zeros((), dtype=torch.int64, device=device)  # steps ever played
         self._slot = torch.zeros(1, dtype=torch.int64, device=device)  # t
         self._rollout = self._room(num_steps)
-        # What the agent sees now; a copy: a slot of the rollout is slow to find on a GPU.
+        # The newest observation; a copy: a slot of the rollout is slow to find on a GPU.
         self._observation = self._rollout.observation[0].clone()
         self._view = None if self._rollout.view is None else self._rollout.view[0].clone()
-        # What the last observations of episodes that the clock cut off can be had from.
+        # The last observations of truncated episodes, or what they are redrawn from.
         self._final_snapshot: Tensor | None = None  # (T, N, bytes), of worlds that give it
         self._final_rows: list[tuple[int, Tensor, Tensor]] = []  # t, rows, observations
-        # What the world is given, and what a graph finds of what the world gave.
+        # The input of the world, and its newest step for the graph that records it.
         self._action = torch.zeros_like(self._rollout.action[0])
         self._held: Step | None = None
         self._play = Captured(self._step, graph_device(device, spec.can_capture))
@@ -70,18 +71,16 @@ class Collector:
         self._note = Captured(self._note_held, self._around_world)
 
     def reset(self, seed: int | None = None) -> None:
-        """Begins new episodes everywhere; a seed begins another series of them."""
+        """Begins a new episode in every environment; a seed begins another series of them."""
         step = self.world.reset(seed)
-        self._observation.copy_(step.observation)
-        self._rollout.first[-1] = step.first
-        if self._view is not None:
-            self._view.copy_(step.view)
+        self._see(step.observation, step.first, step.view)
         self.tally.open(step)
         self.bonus.bonus(step, None)
+        self._hold(step)
 
     @torch.no_grad()
     def collect(self) -> Rollout:
-        """Plays T steps on; what is returned is valid until the next call."""
+        """Plays the next T steps; the rollout is valid until the next call."""
         rollout = self._rollout
         rollout.observation[0] = self._observation
         rollout.first[0] = rollout.first[-1]
@@ -95,32 +94,33 @@ class Collector:
         return rollout
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of where play stands; the world's part only where it can be restored."""
-        state: dict[str, Any] = {
-            "clock": self._clock.clone(),
-            "observation": self._observation.clone(),
-            "first": self._rollout.first[-1].clone(),
-            "tally": self.tally.state_dict(),
-        }
+        """A copy of the state; the world's part only where it can be restored."""
+        seen = {"observation": self._observation, "first": self._rollout.first[-1]}
         if self._view is not None:
-            state["view"] = self._view.clone()
+            seen["view"] = self._view
+        state: dict[str, Any] = copied({"clock": self._clock, **seen})
+        state["tally"] = self.tally.state_dict()
         if self.world.spec.can_restore:
             state["world"] = cast(RestorableWorld, self.world).state()
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from such a state; a world that cannot be restored begins new episodes."""
+        """Continues from a state; a world that cannot be restored begins new episodes."""
         self._clock.copy_(state["clock"])
         self.tally.load_state_dict(state["tally"])
         if not self.world.spec.can_restore:
-            # Not by the run's seed, which would play the very first episodes again.
+            # Not with the run's seed, which would repeat the very first episodes.
             self.reset(int(random_bits(*self._seed, RESUMED, self._clock)))
             return
         cast(RestorableWorld, self.world).load_state(state["world"])
-        self._observation.copy_(state["observation"])
-        self._rollout.first[-1] = state["first"]
-        if self._view is not None:
-            self._view.copy_(state["view"])
+        self._see(state["observation"], state["first"], state.get("view"))
+
+    def _see(self, observation: Tensor, first: Tensor, view: Tensor | None) -> None:
+        """Sets what the next rollout starts from."""
+        self._observation.copy_(observation)
+        self._rollout.first[-1] = first
+        if self._view is not None and view is not None:
+            self._view.copy_(view)
 
     def _room(self, num_steps: int) -> Rollout:
         spec = self.world.spec
@@ -155,7 +155,7 @@ class Collector:
         )
 
     def _step(self, time: int) -> None:
-        """Acts once everywhere. A CUDA graph cannot know the time: there, `_slot` tells it."""
+        """Acts once in every environment. In a CUDA graph `_slot` gives the time."""
         rollout, slot = self._rollout, self._slot
         if rollout.snapshot is not None:
             snapshot = cast(RedrawableWorld, self.world).snapshot()
@@ -168,7 +168,7 @@ class Collector:
         self._note()
 
     def _decide(self) -> None:
-        """Writes down what is seen, and the action it leads to."""
+        """Records the view, and decides on the action."""
         rollout, slot = self._rollout, self._slot
         if rollout.view is not None and self._view is not None:
             rollout.view.index_copy_(0, slot, self._view[None])
@@ -185,22 +185,30 @@ class Collector:
             self._action.copy_(action)
 
     def _hold(self, step: Step) -> None:
-        """Keeps a step for `_note_held`: for a graph of its own, always in the same tensors."""
+        """Keeps a step for `_note_held`: for a graph, always in the same tensors.
+
+        Where no final position is reported, the previous place takes its part: it has been
+        counted already, so that coverage stays as it is.
+        """
         if self._around_world is None:
             self._held = step
             return
-        now = step._replace(  # what an episode ended in is not always there
-            final_observation=None, final_view=None, final_position=None, final_snapshot=None
+        final = step.final_position
+        if final is None:
+            before = (self._held or step).position
+            final = None if before is None else before.clone()
+        now = step._replace(  # final observations are not always there
+            final_observation=None, final_view=None, final_position=final, final_snapshot=None
         )
         if self._held is None:
             self._held = Step._make(None if field is None else field.clone() for field in now)
         for held, field in zip(self._held, now, strict=True):
-            assert (held is None) == (field is None), "a world has to emit the same every time"
+            assert (held is None) == (field is None), "a world must always emit the same fields"
             if held is not None and field is not None:
                 held.copy_(field)
 
     def _note_held(self) -> None:
-        """Pays for the step that is held, and writes down what came of it."""
+        """Pays for the step that is held, and records it."""
         rollout, slot, step = self._rollout, self._slot, self._held
         assert step is not None
         bonus = self.bonus.bonus(step, self._action)
@@ -217,7 +225,7 @@ class Collector:
             self._view.copy_(step.view)
 
     def _keep_final(self, step: Step, time: int) -> None:
-        """Keeps the last observations of episodes that the clock cut off, for later."""
+        """Keeps the last observations of truncated episodes."""
         if step.final_snapshot is not None:
             if self._final_snapshot is None:
                 shape = (self._rollout.num_steps, *step.final_snapshot.shape)
@@ -229,14 +237,14 @@ class Collector:
                 self._final_rows.append((time, rows, step.final_observation[rows]))
 
     def _value_final_observations(self) -> None:
-        """Fills `final_value`; here a GPU is waited for, once in a rollout."""
+        """Fills `final_value`; synchronises with the GPU, once per rollout."""
         rollout = self._rollout
         rollout.final_value.zero_()
         for time, rows, observation in self._final_rows:
             rollout.final_value[time, rows] = self.agent(observation).value
         if self._final_snapshot is not None:
             times, envs = rollout.truncated.nonzero(as_tuple=True)
-            if len(times) == 1:  # twice: a batch of one would be compiled by itself
+            if len(times) == 1:  # twice: a batch of one would be compiled separately
                 times, envs = times.repeat(2), envs.repeat(2)
             if len(times):
                 world = cast(RedrawableWorld, self.world)

@@ -1,6 +1,6 @@
-"""The Grid Oracle: pay for every cell of the floor that this episode enters for the first time.
+"""The Grid Oracle: pays for every cell of the floor that an episode enters for the first time.
 
-It knows where the agent is, as no other bonus does: a yardstick, and the measure of coverage.
+Unlike the other bonuses it reads positions: it is a reference, and its cells measure coverage.
 Shapes: N environments, V cells that an episode can visit.
 """
 
@@ -28,8 +28,8 @@ class VisitedCells(nn.Module):
     """The cells each environment has visited in its episode, N * V * 8 bytes in all.
 
     V = episode_steps + 1: the cell an episode opens in counts, and every step can add one.
-    Exact wherever the world lies within 2 ** 20 = 1,048,576 cells of the origin; whatever is
-    farther out counts as the border. Nothing here waits for a GPU.
+    Exact within 2 ** 20 = 1,048,576 cells of the origin; places farther out count as the
+    border. Never synchronises with the GPU.
     """
 
     codes: Tensor  # (N, V) int64, the cells visited, in the first `count` places
@@ -37,11 +37,7 @@ class VisitedCells(nn.Module):
     _places: Tensor  # (V,) int64, 0 .. V - 1
 
     def __init__(
-        self,
-        num_envs: int,
-        episode_steps: int,
-        cell: float,
-        device: torch.device | str = "cpu",
+        self, num_envs: int, episode_steps: int, cell: float, device: torch.device | str = "cpu"
     ) -> None:
         super().__init__()
         check_at_least("num_envs", num_envs, 1)
@@ -56,7 +52,7 @@ class VisitedCells(nn.Module):
 
     @classmethod
     def of(cls, spec: WorldSpec, cell: float | None = None) -> Self:
-        """For a world, with its own oracle cells unless another size is given."""
+        """Makes one for a world, with the world's oracle cells unless another size is given."""
         if not spec.has_position:
             raise ValueError(
                 f"{spec.task} does not tell positions: there are no cells to visit"
@@ -73,18 +69,18 @@ class VisitedCells(nn.Module):
         return self.codes.device
 
     def visit(self, position: Tensor, first: Tensor) -> Tensor:
-        """Enters (N, 3) positions; says (N,) where the cell is new in its episode.
+        """Enters (N, 3) positions; returns (N,) whether the cell is new in its episode.
 
-        Where the (N,) mask `first` is true the cells of the episode before are forgotten: its
-        count has to be taken before. A respawn within an episode forgets nothing. An episode
-        longer than `episode_steps` finds no new cells once all V places are taken.
+        Where the (N,) mask `first` is true, the cells and the count of the previous episode are
+        cleared first. A respawn within an episode clears nothing. An episode longer than
+        `episode_steps` finds no new cells once all V places are taken.
         """
         check_tensor("position", position, (self.num_envs, 3), self.device)
         check_mask("first", first, self.num_envs, self.device)
         self.count.masked_fill_(first, 0)
         code = self._codes_of(position)[:, None]  # (N, 1)
         codes, places = self.codes, self._places
-        if self.device.type == "cpu":  # where asking costs nothing: leave out empty places
+        if self.device.type == "cpu":  # no GPU to synchronise with: leave out empty places
             used = max(1, int(self.count.max()))
             codes, places = codes[:, :used], places[:used]
         is_known = ((codes == code) & (places < self.count[:, None])).any(dim=1)
@@ -97,9 +93,9 @@ class VisitedCells(nn.Module):
         return new
 
     def _codes_of(self, position: Tensor) -> Tensor:
-        """One integer (N,) for each cell; cells are truncated toward zero on every axis.
+        """One integer (N,) per cell; positions are truncated toward zero on every axis.
 
-        So the cells at the origin are twice as wide: the published numbers were counted so.
+        So the cells at the origin are twice as wide, as in the published numbers.
         """
         # In float64: a float32 quotient just below a whole number can round up to it.
         cells = (position.double() / self.cell).to(torch.int64)
@@ -108,9 +104,38 @@ class VisitedCells(nn.Module):
         return (x << 2 * AXIS_BITS) | (y << AXIS_BITS) | z
 
 
+class Coverage(VisitedCells):
+    """Cells covered by each environment's episode, the one count of training, tests and films.
+
+    Counted are the place an episode opens in, that of every step, and the last one where the
+    world reports it (`final_position`). Without it the last place is not counted: the position
+    of that step already belongs to the next episode.
+    """
+
+    def add(self, step: Step) -> Tensor:
+        """Enters a step, a reset's included; returns (N,) the cells covered so far.
+
+        Of an episode that ends in this step it is the final count; `count` is the next one's.
+        """
+        assert step.position is not None
+        if step.final_position is not None:
+            self.visit(place_reached(step), torch.zeros_like(step.first))
+        ended = self.count.clone()
+        self.visit(step.position, step.first)
+        return torch.where(step.first, ended, self.count)
+
+
+def place_reached(step: Step) -> Tensor:
+    """(N, 3) where the actions led: the final position of an episode that ends, if reported."""
+    assert step.position is not None
+    if step.final_position is None:
+        return step.position
+    return torch.where(step.first[:, None], step.final_position, step.position)
+
+
 @dataclass(frozen=True, kw_only=True)
 class OracleConfig:
-    """What a new cell pays, and how large a cell is."""
+    """The pay for a new cell, and the size of a cell."""
 
     alpha: float = 0.0524691  # the authors' launcher_script.py; 0.052 in the paper
     cell: float | None = None  # side, in units of the world's positions; None: the world's own
@@ -124,7 +149,8 @@ class OracleConfig:
 class OracleBonus:
     """b = alpha where the cell is new in this episode, else 0.
 
-    The cell an episode opens in is known from the start and not paid for: no action led there.
+    The cell an episode opens in is not paid for: no action led there. Neither is its last
+    place, which the authors' convention never shows to a bonus.
     """
 
     needs_views = False
@@ -135,7 +161,7 @@ class OracleBonus:
         self._paid = BonusStatistics(spec.device)
 
     def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
-        """Pays (N,) for the cells that were entered, and remembers them."""
+        """Returns (N,) the pay for the cells entered, and remembers them."""
         if step.position is None:
             raise ValueError("the Grid Oracle needs positions, got a step without them")
         new = self.cells.visit(step.position, step.first)
@@ -144,19 +170,19 @@ class OracleBonus:
         return bonus
 
     def learn(self, rollout: Rollout) -> dict[str, float]:  # noqa: ARG002
-        """Nothing: it knows all there is to know."""
+        """Does nothing: there is nothing to learn."""
         return {}
 
     def metrics(self) -> dict[str, float]:
-        """The bonus since this was last asked; waits for the device."""
+        """Bonus statistics since the last call; synchronises with the GPU."""
         return self._paid.metrics()
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of the cells visited and of what was paid."""
+        """A copy of the cells visited and of the statistics."""
         return {"cells": copied(self.cells.state_dict()), "paid": self._paid.sums.clone()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a state of as many environments with episodes as long."""
+        """Continues from a state of equally many environments and equally long episodes."""
         check_parts(state, {"cells", "paid"})
         check_part(state, "cells", self.cells.state_dict())
         check_part(state, "paid", self._paid.sums)

@@ -1,6 +1,6 @@
-"""A cell of a table with one seed: which run it is, where its result lies, what counts as it.
+"""A cell of a table with one seed: its run, and which results count for it.
 
-A variant changes a run by dotted paths into its config, the same that `curiosity train` takes.
+A variant changes a run by dotted paths into its config, as the options of `curiosity train` do.
 """
 
 from dataclasses import dataclass
@@ -13,14 +13,13 @@ from episodic_curiosity.runs.record import differences, shown
 from episodic_curiosity.runs.settings import BUDGETS
 from episodic_curiosity.support.checks import check_choice
 
-# What is measured of a cell: the trained agent on the test levels; the R-network alone, on
-# held-out pairs; or how fast it trains and how many parameters it has.
+# Measured of a cell: the trained agent on the test levels; the held-out accuracy of the
+# R-network alone; or training speed and number of parameters.
 Measure = Literal["agent", "r-network", "speed"]
 PAPER_STEPS = 20_000_000  # of DeepMind Lab's runs, section 4.2
-# Of the test, unless somebody asks for others, and on the command line at least.
-EPISODES, LEAST_EPISODES = 512, 100
+EPISODES, LEAST_EPISODES = 512, 100  # of the test: by default; at least, on the command line
 PLAY = "r_network.random_play"
-FORBIDDEN = (":", "__", "@", "/")  # in a variant's name: they part those of a cell
+FORBIDDEN = (":", "__", "@", "/")  # in a variant's name: separators in the names of cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +28,8 @@ class Variant:
 
     name: str
     changes: tuple[tuple[str, Any], ...] = ()  # a dotted path and its value each
-    # Of what an R-network is fitted to: steps of random play where the paper's R-networks have
-    # theirs, with presets and runs that have less, less in proportion; and tasks, without the
-    # family, which is the run's.
+    # Random play that the R-network is fitted to: its steps at the paper's budget, reduced in
+    # proportion for smaller runs; and its tasks, without the family, which is the run's.
     play_steps: int | None = None
     play_tasks: tuple[str, ...] = ()
 
@@ -43,7 +41,7 @@ class Variant:
             )
 
     def apply(self, run: Run) -> Run:
-        """The run with the changes; a ValueError names a field that is not there."""
+        """The run with the changes; a ValueError names a missing field."""
         plain = run.to_dict()
         for path, value in self.changes:
             _set(plain, path, value)
@@ -60,51 +58,37 @@ class Variant:
 class Cell:
     """One run to measure."""
 
-    table: str
-    task: str
-    method: str
-    preset: str
-    steps: int
-    seed: int
-    variant: Variant | None = None
+    key: Key
+    variant: Variant | None = None  # the one that the key names
     measure: Measure = "agent"
 
     def __post_init__(self) -> None:
         check_choice("measure", self.measure, ("agent", "r-network", "speed"))
-
-    @property
-    def key(self) -> Key:
-        variant = self.variant.name if self.variant else None
-        return Key(
-            self.table,
-            self.task,
-            self.method,
-            variant,
-            self.preset,
-            self.steps,
-            self.seed,
-        )
+        name = self.variant.name if self.variant else None
+        if self.key.variant != name:
+            raise ValueError(f"the key names variant {self.key.variant!r}, got {name!r}")
 
     def run(self) -> Run:
-        """Everything that decides how it goes; raises where it cannot be run at all."""
+        """The resolved config; raises where it cannot be run."""
         run = self._resolve()
         _ = run.num_updates  # raises where the steps are not enough for one
         return run
 
     def is_same_run(self, other: "Cell") -> bool:
-        """Whether the same is trained for both, whatever is measured of it."""
+        """Whether both train the same run, whatever is measured of it."""
         return self._resolve() == other._resolve()
 
     def _resolve(self) -> Run:
-        run = resolve(self.task, self.method, self.preset, self.steps, self.seed)
+        _, task, method, _, preset, steps, seed = self.key
+        run = resolve(task, method, preset, steps, seed)
         return self.variant.apply(run) if self.variant else run
 
 
 def why_stale(result: Result, cell: Cell, episodes: int = 0) -> str | None:
-    """Why a result does not count for the cell as it is today; None where it does.
+    """The reason why a result does not count for the cell as it is today; None where it does.
 
-    The words go on from the name of the result's file. `episodes` of the test are wanted. A
-    cell that cannot be run at all raises, as its `run` does.
+    The words continue the name of the result's file. At least `episodes` of the test are
+    wanted. Raises where the cell's `run` does.
     """
     if changes := list(differences(result.config, cell.run().to_dict())):
         name, was, now = changes[0]

@@ -102,11 +102,13 @@ def _forecast(
     is_left, behind = status.is_to_measure, status.steps
     if is_left and (trained := find_trained(cell)):
         other = find_status(trained, results, runs, episodes)
-        behind = cell.steps if other.state == "done" else other.steps
+        behind = cell.key.steps if other.state == "done" else other.steps
     # A fit of an R-network alone takes only the steps of random play.
-    steps = run.random_play_steps if cell.measure == "r-network" else cell.steps
+    steps = run.random_play_steps if cell.measure == "r-network" else cell.key.steps
     left = max(0, steps - behind) if is_left else 0
-    measured = rates.get(_likeness(cell.preset, cell.method, cell.task, cell.measure))
+    measured = rates.get(
+        _likeness(cell.key.preset, cell.key.method, cell.key.task, cell.measure)
+    )
     rate = measured or _rough_rate(cell)
     seconds = left / rate.steps_per_second
     if is_left and cell.measure == "agent":
@@ -117,8 +119,8 @@ def _forecast(
 
 
 def _rough_rate(cell: Cell) -> Rate:
-    rate = ROUGH_RATES[cell.preset]
-    if cell.task.partition("/")[0] in ON_THE_HOST:
+    rate = ROUGH_RATES[cell.key.preset]
+    if cell.key.task.partition("/")[0] in ON_THE_HOST:
         rate = min(rate, ROUGH_RATE_ON_THE_HOST)
     return Rate(rate, ROUGH_EPISODE / (ROUGH_PLAYING * rate))
 
@@ -129,8 +131,10 @@ def _measured_rates(results: Path) -> dict[tuple[str, ...], Rate]:
     for result, timing in load_timings(results):
         is_fit = "accuracy" in result.metrics
         measure = "r-network" if is_fit else "agent"
-        likeness = _likeness(result.preset, result.method, result.task, measure)
-        played = result.config["r_network"]["random_play"]["steps"] if is_fit else result.steps
+        likeness = _likeness(result.key.preset, result.key.method, result.key.task, measure)
+        played = (
+            result.config["r_network"]["random_play"]["steps"] if is_fit else result.key.steps
+        )
         steps[likeness].append(played / timing["seconds"])
         if result.episodes:
             tests[likeness].append(timing.get("evaluation_seconds", 0.0) / result.episodes)

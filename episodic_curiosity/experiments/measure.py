@@ -1,7 +1,7 @@
-"""One cell from its run to its result: trains or goes on, then measures.
+"""Measures one cell: trains or resumes its run, then makes its result.
 
-What a run on a CPU leaves does not depend on how often it was killed on the way; what does,
-time and hardware, is kept apart.
+On a CPU the result does not depend on how often the run was interrupted; time and hardware,
+which do, are kept apart.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from episodic_curiosity.experiments.tables import EXPERIMENTS
 from episodic_curiosity.runs.command import evaluate_command, train_command
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import evaluate_run
-from episodic_curiosity.runs.metrics_files import read_metrics, read_timing
+from episodic_curiosity.runs.metrics_files import METRICS, read_metrics, read_timing
 from episodic_curiosity.runs.record import is_finished
 from episodic_curiosity.runs.train import Parts, fit, train
 from episodic_curiosity.support.files import remove_folder
@@ -35,20 +35,12 @@ from episodic_curiosity.worlds.registry import make_world
 
 Device = Literal["auto", "cpu", "cuda"]  # auto: a GPU where there is one
 CURVE_POINTS = 100
-OF_EPISODES = ("reward", "coverage", "length", "bonus")  # means over those that ended
+OF_EPISODES = ("reward", "coverage", "length", "bonus")  # means over episodes that ended
 DIGITS = 6  # of a curve's values, so that its file stays small
 
 
-class Measurement(NamedTuple):
-    """What a result says of a run, and how long it took."""
-
-    metrics: dict[str, dict[str, float | None]]
-    action_shares: dict[str, float]
-    timing: dict[str, Any]
-
-
 class Measured(NamedTuple):
-    """A result, and what no two measurements of it share."""
+    """A result, and its timing, which differs between measurements."""
 
     result: Result
     timing: dict[str, Any]
@@ -62,87 +54,59 @@ def measure(
     device: Device = "auto",
     progress: bool = False,
 ) -> Measured:
-    """Measures a cell whose run is, or shall be, in that folder."""
+    """Measures a cell whose run is, or will be, in that folder."""
     code = code_version()  # of the sources as they are now: a run may take days
     run = dataclasses.replace(cell.run(), device=device)
-    if cell.measure == "agent":
-        found = _measure_agent(run, folder, episodes, progress)
-    elif cell.measure == "r-network":
-        found = _measure_r_network(run, folder, progress)
+    shares: dict[str, float] = {}
+    began = time.monotonic()
+    if cell.measure == "r-network":
+        remove_folder(folder, ignore_errors=True)  # of an interrupted fit
+        report = fit(run, folder, progress=progress)
+        summaries = {"accuracy": summarise([report.held_out_accuracy])}
+        timing: dict[str, Any] = {"seconds": round(time.monotonic() - began, 3)}
     else:
-        found = _measure_speed(run, folder, progress)
-    has_curve = (folder / "metrics.jsonl").exists()
+        if not is_finished(folder, run.steps_after(run.num_updates)):
+            train(run, folder, resume=True, progress=progress)
+        timing = _training_time(folder)
+        if cell.measure == "speed":
+            summaries = {"parameters": summarise([count_parameters(run, folder)])}
+        else:
+            began = time.monotonic()
+            evaluation = evaluate_run(
+                folder, episodes=episodes, device=device, run=run, progress=progress
+            )
+            timing["evaluation_seconds"] = round(time.monotonic() - began, 3)
+            summaries, shares = evaluation.summary(), evaluation.action_shares
+    has_curve = (folder / METRICS).exists()
     result = Result(
-        **cell.key._asdict(),
+        key=cell.key,
         config=cell.run().to_dict(),
         code=code,
         command=command_for(cell, episodes),
         curve=thin(read_metrics(folder)) if has_curve else [],
-        metrics=found.metrics,
-        action_shares=found.action_shares,
+        metrics={name: summary._asdict() for name, summary in summaries.items()},
+        action_shares=shares,
     )
-    return Measured(result, found.timing | _hardware(run))
+    return Measured(result, timing | _hardware(run))
 
 
 def measure_speed(cell: Cell, trained: Measured, folder: Path, device: Device) -> Measured:
-    """The speed of a cell whose run has been trained for another one's sake."""
+    """The speed of a cell whose run has been trained for another cell."""
     run = dataclasses.replace(cell.run(), device=device)
-    parameters = summarise([count_parameters(run, folder)])
     result = dataclasses.replace(
         trained.result,
-        **cell.key._asdict(),
+        key=cell.key,
         command=command_for(cell, EPISODES),
-        metrics={"parameters": parameters._asdict()},
+        metrics={"parameters": summarise([count_parameters(run, folder)])._asdict()},
         action_shares={},
     )
-    timing = {
-        name: value for name, value in trained.timing.items() if name != "evaluation_seconds"
-    }
+    timing = dict(trained.timing)
+    timing.pop("evaluation_seconds", None)
     return Measured(result, timing)
 
 
-def _measure_agent(run: Run, folder: Path, episodes: int, progress: bool) -> Measurement:
-    """Trains, and plays the test levels."""
-    _train(run, folder, progress)
-    began = time.monotonic()
-    evaluation = evaluate_run(
-        folder,
-        episodes=episodes,
-        device=run.device,
-        run=run,
-        progress=progress,
-    )
-    seconds = time.monotonic() - began
-    metrics = {name: short._asdict() for name, short in evaluation.summary().items()}
-    timing = _training_time(folder) | {"evaluation_seconds": round(seconds, 3)}
-    return Measurement(metrics, evaluation.action_shares, timing)
-
-
-def _measure_r_network(run: Run, folder: Path, progress: bool) -> Measurement:
-    """Fits the R-network that a run would begin with; a fit that was killed begins anew."""
-    remove_folder(folder, ignore_errors=True)
-    began = time.monotonic()
-    report = fit(run, folder, progress=progress)
-    timing = {"seconds": round(time.monotonic() - began, 3)}
-    metrics = {"accuracy": summarise([report.held_out_accuracy])._asdict()}
-    return Measurement(metrics, {}, timing)
-
-
-def _measure_speed(run: Run, folder: Path, progress: bool) -> Measurement:
-    """Trains for the sake of its timing alone, and counts what is trained."""
-    _train(run, folder, progress)
-    metrics = {"parameters": summarise([count_parameters(run, folder)])._asdict()}
-    return Measurement(metrics, {}, _training_time(folder))
-
-
-def _train(run: Run, folder: Path, progress: bool) -> None:
-    """Trains or resumes, unless that was done for a result that has been removed since."""
-    if not is_finished(folder, run.steps_after(run.num_updates)):
-        train(run, folder, resume=True, progress=progress)
-
-
 def count_parameters(run: Run, folder: Path) -> int:
-    """Numbers that are trained in a run: of the policy and of what its bonus learns."""
+    """The number of trained parameters of a run: of the policy and of its bonus."""
     world = make_world(
         run.task,
         num_envs=run.world.num_envs,
@@ -164,7 +128,7 @@ def count_parameters(run: Run, folder: Path) -> int:
 def thin(lines: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
     """A run's metrics as at most CURVE_POINTS points, each a mean of the lines up to it.
 
-    Means over episodes are weighted by how many ended; what was not measured is left out.
+    Means over episodes are weighted by their number; missing metrics are left out.
     """
     size = max(1, math.ceil(len(lines) / CURVE_POINTS))
     return [_point(lines[start : start + size]) for start in range(0, len(lines), size)]
@@ -190,7 +154,7 @@ def _point(lines: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def command_for(cell: Cell, episodes: int) -> str:
-    """What measures a cell again; nothing where no command does."""
+    """The command that measures a cell; empty where there is none."""
     key, run = cell.key, cell.run()
     if _is_in_its_table(cell):
         return (
@@ -204,18 +168,19 @@ def command_for(cell: Cell, episodes: int) -> str:
 
 
 def _is_in_its_table(cell: Cell) -> bool:
-    """Whether `curiosity table` knows it; cells can also be made in Python."""
-    experiment = EXPERIMENTS.get(cell.table)
+    """Whether `curiosity table` can make it; cells can also be made in Python."""
+    experiment = EXPERIMENTS.get(cell.key.table)
     return experiment is not None and any(
-        experiment.cell(row, cell.task, cell.preset, cell.steps, cell.seed) == cell
+        experiment.cell(row, cell.key.task, cell.key.preset, cell.key.steps, cell.key.seed)
+        == cell
         for world in experiment.worlds
-        if cell.task in experiment.tasks(world)
+        if cell.key.task in experiment.tasks(world)
         for row in experiment.rows
     )
 
 
 def _training_time(folder: Path) -> dict[str, Any]:
-    """Steps a second are those of a usual update, which fits no R-network, and of them all."""
+    """Steps/s of the median update, which fits no R-network, and of the whole training."""
     lines = read_timing(folder)
     seconds, steps = lines[-1]["seconds"], lines[-1]["steps"]
     usual = statistics.median(line["steps_per_second"] for line in lines)

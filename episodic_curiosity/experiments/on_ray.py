@@ -135,7 +135,7 @@ def _tell(cells: Iterable[Cell], runs: Path) -> None:
         except LoadError:  # it has not started
             continue
         if lines:
-            steps = f"{lines[-1]['steps']:,} of {cell.steps:,} steps"
+            steps = f"{lines[-1]['steps']:,} of {cell.key.steps:,} steps"
             print(f"{cell.key.table} {cell.key.label}: {steps}", file=sys.stderr, flush=True)
 
 

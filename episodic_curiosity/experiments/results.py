@@ -3,10 +3,10 @@
 results/<table>/<task>__<method>__<preset>__<steps>__s<seed>.json      what was measured
 results/<table>/<task>__<method>__<preset>__<steps>__s<seed>.timing.json   how long it took
 
-A variant of a method is written <method>@<variant>. What no two runs share, time, has a file of
-its own: a cell that was killed and begun again leaves the same bytes in the other. A file that
-cannot be trusted is never counted. Reading reports it and touches nothing; whoever measures its
-cell again renames it to <file>.damaged.
+A variant of a method is written <method>@<variant>. Time differs between runs, so it has its
+own file: an interrupted and resumed cell leaves the same bytes in the other. A damaged file is
+never counted. Reading reports it and changes nothing; measuring its cell again renames it to
+<file>.damaged.
 """
 
 import contextlib
@@ -31,24 +31,24 @@ RATE, RATE_IN_ALL = "steps_per_second", "steps_per_second_in_all"
 
 
 class Key(NamedTuple):
-    """What tells one cell from every other; no two results of one key are ever averaged."""
+    """Identifies a cell with one seed; two results of one key are never averaged."""
 
     table: str  # the experiment, such as table1
     task: str
     method: str
     variant: str | None  # of the method; None: as the paper's tables have it
     preset: str
-    steps: int
+    steps: int  # requested, of all environments together, those of random play included
     seed: int
 
     @property
     def label(self) -> str:
-        """As `curiosity table TABLE --cell` takes it, preset and steps apart."""
+        """The argument of `curiosity table TABLE --cell`; without preset and steps."""
         return f"{self.task}:{self._method}:{self.seed}"
 
     @property
     def path(self) -> Path:
-        """Of its file, from the folder of results."""
+        """Path of its file in the folder of results."""
         parts = (self.task, self._method, self.preset, str(self.steps), f"s{self.seed}")
         name = "__".join(parts).replace("/", "-").replace("+", "_")
         return Path(self.table) / f"{name}.json"
@@ -60,48 +60,42 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One cell with one seed, measured."""
+    """One measured cell with one seed."""
 
-    table: str
-    task: str
-    method: str
-    variant: str | None
-    preset: str
-    steps: int  # asked for, of all environments together, those of random play included
-    seed: int
-    config: dict[str, Any]  # of the run, as Run.to_dict has it
+    key: Key
+    config: dict[str, Any]  # of the run, as returned by Run.to_dict
     code: str  # the release, and a fingerprint of its sources
-    command: str  # what measures the same again
-    # Training, at most CURVE_POINTS long: "steps" and what was measured up to there.
+    command: str  # repeats the measurement
+    # Training, at most CURVE_POINTS long: "steps" and the metrics up to there.
     curve: list[dict[str, float]]
     # On the test levels: reward, coverage and length, each as a Summary's fields
     # (num_values, mean, deviation, low, high); of an R-network its accuracy.
     metrics: dict[str, dict[str, float | None]]
-    action_shares: dict[str, float]  # of the test's steps; none of continuous actions
+    action_shares: dict[str, float]  # over the test's steps; empty for continuous actions
 
     @property
     def episodes(self) -> int | None:
-        """Of the test; None where none were played: of an R-network alone, or of speed."""
+        """Number of test episodes; None for measures without a test: accuracy and speed."""
         length = self.metrics.get("length")
         return None if length is None else int(length["num_values"] or 0)
 
-    @property
-    def key(self) -> Key:
-        return Key(*(getattr(self, name) for name in Key._fields))
-
     def to_bytes(self) -> bytes:
-        """A JSON file, a line for each point of the curve."""
-        content = {name: value for name, value in vars(self).items() if name != "curve"}
-        packed = saving.header_bytes(KIND, **content, sha256=saving.fingerprint(vars(self)))
+        """A JSON file, one line per point of the curve."""
+        content = self.key._asdict() | vars(self)
+        del content["key"]
+        sha256 = saving.fingerprint(content)
+        del content["curve"]
+        packed = saving.header_bytes(KIND, **content, sha256=sha256)
         points = ",\n".join(f"    {json.dumps(point, allow_nan=False)}" for point in self.curve)
         curve = f"[\n{points}\n  ]" if points else "[]"
         return packed.rstrip(b"}\n") + f',\n  "curve": {curve}\n}}\n'.encode()
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """What `to_bytes` wrote; raises a LoadError where the file is anything else."""
+        """Reads the output of `to_bytes`; raises a LoadError for any other file."""
         header = read_header(path, KIND)
-        names = [field.name for field in dataclasses.fields(cls)]
+        _, *others = (field.name for field in dataclasses.fields(cls))
+        names = (*Key._fields, *others)
         if missing := [name for name in names if name not in header]:
             raise LoadError(f"{path} lacks {', '.join(missing)}")
         content = {name: header[name] for name in names}
@@ -109,25 +103,26 @@ class Result:
             raise LoadError(f"{path} holds no result: {reason}")
         if saving.fingerprint(content) != header.get("sha256"):
             raise LoadError(f"{path} was changed after it was written (fingerprints differ)")
-        return cls(**content)
+        key = Key(*(content.pop(name) for name in Key._fields))
+        return cls(key=key, **content)
 
 
 class Problem(NamedTuple):
-    """A file that was not counted, and why, in a sentence."""
+    """A file that was not counted, and the reason as a sentence."""
 
     path: Path
     reason: str
 
 
 class Loaded(NamedTuple):
-    """What a folder of results holds."""
+    """The contents of a folder of results."""
 
     results: list[Result]  # in the order of their files' names
-    problems: list[Problem]  # what does not count, what was set aside before included
+    problems: list[Problem]  # files that do not count, those set aside before included
 
 
 def load_results(folder: Path) -> Loaded:
-    """Reads every result in a folder; reports what is none, and touches nothing."""
+    """Reads every result in a folder and reports the other files; changes nothing."""
     if not folder.is_dir():
         raise LoadError(f"{folder} is no folder of results")
     paths = [path for path in folder.glob("*/*.json") if not path.name.endswith(TIMING)]
@@ -148,7 +143,7 @@ def load_results(folder: Path) -> Loaded:
 
 
 def read_result(path: Path) -> Result:
-    """The result in a file of that name; raises a LoadError where it holds anything else."""
+    """Reads a result; raises a LoadError where the file's name or content is another."""
     result = Result.read(path)
     if result.key.path.parts != path.parts[-2:]:
         raise LoadError(f"{path} holds {_another(result)}")
@@ -156,23 +151,23 @@ def read_result(path: Path) -> Result:
 
 
 def set_aside(path: Path) -> Path:
-    """Renames a damaged file, for another to take its place; only for who has its cell."""
+    """Renames a damaged file, to make room for a new one; call it with the cell's lock held."""
     aside = path.with_name(path.name + DAMAGED)
     os.replace(path, aside)
     return aside
 
 
 def read_timing(folder: Path, key: Key) -> dict[str, Any] | None:
-    """Seconds, steps a second and hardware of a cell; None where nobody wrote them down.
+    """Seconds, steps/s and hardware of a cell; None where there is no such file.
 
-    Steps a second are those of a usual update (the median) and those of the whole training.
+    Steps/s are given for the median update and for the training as a whole.
     """
     path = _timing_path(folder / key.path)
     return _read_timing(path, key.steps) if path.exists() else None
 
 
 def load_timings(folder: Path) -> list[tuple[Result, dict[str, Any]]]:
-    """Each result in a folder that can be read, with its timing; touches nothing."""
+    """Each readable result in a folder, with its timing."""
     timings = []
     for path in sorted(folder.glob(f"*/*{TIMING}")):
         with contextlib.suppress(LoadError):
@@ -181,20 +176,20 @@ def load_timings(folder: Path) -> list[tuple[Result, dict[str, Any]]]:
 
 
 def read_measured(path: Path) -> tuple[Result, dict[str, Any]]:
-    """What `write_measured` wrote; raises a LoadError where that is not all there."""
+    """Reads the output of `write_measured`; raises a LoadError where part of it is missing."""
     result = Result.read(path)
-    return result, _read_timing(_timing_path(path), result.steps)
+    return result, _read_timing(_timing_path(path), result.key.steps)
 
 
 def write_measured(path: Path, result: Result, timing: dict[str, Any]) -> None:
-    """Puts both files in their place; the result, which counts, appears last and whole."""
+    """Writes both files atomically; the result, which counts, appears last."""
     path.parent.mkdir(parents=True, exist_ok=True)
     packed = saving.header_bytes("timing", timing)
     write_atomically({_timing_path(path): packed, path: result.to_bytes()})
 
 
 def remove_measured(path: Path) -> None:
-    """Removes both files, the result first: it does not count without the other."""
+    """Removes both files, the result first."""
     path.unlink(missing_ok=True)
     _timing_path(path).unlink(missing_ok=True)
 
@@ -208,7 +203,7 @@ def _read_timing(path: Path, steps: int) -> dict[str, Any]:
     for name in timing.keys() & {"seconds", RATE, RATE_IN_ALL}:
         if not _is_positive(timing[name]):
             raise LoadError(f"{path} says {name}: {timing[name]}, wanted a number above 0")
-    if RATE in timing:  # the first files did not have the other
+    if RATE in timing:  # older files lack the other
         timing = {RATE_IN_ALL: round(steps / timing["seconds"], 1)} | timing
     return timing
 
@@ -218,7 +213,7 @@ def _is_positive(value: object) -> bool:
 
 
 def _why(path: Path) -> str:
-    """Why a file was once set aside."""
+    """The reason why a file was set aside."""
     try:
         return f"{path} holds {_another(Result.read(path))}"
     except LoadError as error:

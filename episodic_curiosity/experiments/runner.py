@@ -1,9 +1,9 @@
-"""The missing cells of a table, one after another in one process.
+"""Measures the missing cells of a table, one after another in one process.
 
-What is done is skipped, what was interrupted is gone on with, and what another process is at is
-left to it: each cell has a lock beside its result and one beside its run, which the kernel
-releases when their holder dies, however. Processes on several machines are kept apart as far as
-the file system they share keeps `flock` between machines, as NFS 4 does.
+Cells that are done are skipped, interrupted ones are resumed, and those of other processes are
+left alone: each cell has a lock beside its result and one beside its run, which the kernel
+releases when their holder dies. Between machines this needs a shared file system that supports
+`flock` across them, as NFS 4 does.
 """
 
 import contextlib
@@ -38,35 +38,30 @@ from episodic_curiosity.experiments.status import (
 )
 from episodic_curiosity.experiments.tables import find_trained
 from episodic_curiosity.runs.build import REPLAY
+from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.presets import ON_THE_HOST
-from episodic_curiosity.runs.record import CHECKPOINTS
 from episodic_curiosity.support.checks import (
     check_at_least,
     check_choice,
     printable,
     usable_device,
 )
-from episodic_curiosity.support.files import (
-    UnfitFileError,
-    append_to_file,
-    check_own,
-    remove_folder,
-)
+from episodic_curiosity.support.files import UnfitFileError, append_to_file, check_own
 from episodic_curiosity.worlds.registry import make_world
 
-PATIENCE = 10.0  # seconds to wait for cells of others before leaving them to those
+PATIENCE = 10.0  # seconds to wait for cells of other processes
 OutcomeState = Literal["done", "skipped", "busy", "stale", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerConfig:
-    """Where results and runs lie, and how cells are measured."""
+    """The folders of results and runs, and how cells are measured."""
 
     results: Path
     runs: Path
     episodes: int = EPISODES  # of the test, at least
     device: Device = "auto"
-    progress: bool = False  # show how each run is getting on
+    progress: bool = False  # of each run
 
     def __post_init__(self) -> None:
         check_at_least("episodes", self.episodes, 1)
@@ -74,7 +69,7 @@ class RunnerConfig:
 
 
 class Outcome(NamedTuple):
-    """What came of a cell."""
+    """The outcome of a cell."""
 
     cell: Cell
     state: OutcomeState
@@ -86,9 +81,9 @@ class Outcome(NamedTuple):
 
 
 def run_cells(cells: Sequence[Cell], settings: RunnerConfig) -> list[Outcome]:
-    """Measures the cells that are missing; says to standard error how it goes.
+    """Measures the missing cells; reports each on standard error.
 
-    A cell that fails does not stop the others; what would fail them all is raised beforehand.
+    A cell that fails does not stop the others; errors that concern all are raised beforehand.
     """
     check_cells(cells)
     _check_machine([cell for cell in cells if _look(cell, settings).is_to_measure], settings)
@@ -115,7 +110,7 @@ def run_cells(cells: Sequence[Cell], settings: RunnerConfig) -> list[Outcome]:
 
 
 def report(outcome: Outcome, number: int, total: int) -> None:
-    """Says what came of a cell."""
+    """Prints the outcome of a cell to standard error."""
     key = outcome.cell.key
     name = f"{key.table} {key.label} ({key.preset}, {key.steps:,} steps)"
     line = printable(f"[{number}/{total}] {name}: {outcome.message}")
@@ -123,13 +118,13 @@ def report(outcome: Outcome, number: int, total: int) -> None:
 
 
 def check_cells(cells: Sequence[Cell]) -> None:
-    """Raises where one of the cells cannot be run at all."""
+    """Raises where one of the cells cannot be run."""
     for cell in cells:
         cell.run()
 
 
 def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
-    """Measures one cell, unless that is done or being done."""
+    """Measures one cell, unless it is done or another process is measuring it."""
     path = settings.results / cell.key.path
     beside_run = settings.runs / cell.key.path.with_suffix(".run.json")
     status = _look(cell, settings)
@@ -140,7 +135,7 @@ def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
             if not (has_result and has_run):
                 return Outcome(cell, "busy", "another process is at it")
             check_own(run_folder(cell, settings.runs))
-            status = _look(cell, settings)  # now nobody else can change it
+            status = _look(cell, settings)  # again: now no other process can change it
             if not status.is_to_measure:
                 return _leave(cell, status)
             if status.state == "damaged":
@@ -153,7 +148,7 @@ def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
 
 @contextlib.contextmanager
 def cell_lock(path: Path) -> Iterator[bool]:
-    """Whether the cell of that result is this process's alone, until the end of the block."""
+    """Locks the cell of that result for the block; yields False where another process does."""
     path.parent.mkdir(parents=True, exist_ok=True)
     check_own(path.parent)
     lock = path.with_name(f".{path.stem}.lock")
@@ -178,7 +173,7 @@ def _look(cell: Cell, settings: RunnerConfig) -> CellStatus:
 
 
 def _leave(cell: Cell, status: CellStatus) -> Outcome:
-    """What is said of a cell that is not measured."""
+    """The outcome of a cell that is not measured."""
     if status.state == "done":
         return Outcome(cell, "skipped", "already done")
     if status.state == "stale":
@@ -187,7 +182,7 @@ def _leave(cell: Cell, status: CellStatus) -> Outcome:
 
 
 def _measure_and_write(cell: Cell, settings: RunnerConfig) -> Outcome:
-    """Measures a cell, or finds what was measured in its run's folder before a kill."""
+    """Measures a cell, or finds its result in the run's folder, kept there before a kill."""
     began = time.monotonic()
     folder, kept = run_folder(cell, settings.runs), kept_path(cell, settings.runs)
     measured = find_kept(cell, settings.runs, settings.episodes)
@@ -205,8 +200,7 @@ def _measure_and_write(cell: Cell, settings: RunnerConfig) -> Outcome:
         measured = found
         words = f"done in {time.monotonic() - began:,.0f} s"
         write_measured(kept, measured.result, measured.timing)
-    # What a run goes on from is large, and of no more use.
-    remove_folder(folder / CHECKPOINTS, ignore_errors=True)
+    Checkpoints(folder).remove()  # large, and no longer needed
     (folder / REPLAY).unlink(missing_ok=True)
     write_measured(settings.results / cell.key.path, measured.result, measured.timing)
     remove_measured(kept)
@@ -214,7 +208,7 @@ def _measure_and_write(cell: Cell, settings: RunnerConfig) -> Outcome:
 
 
 def _measure(cell: Cell, folder: Path, settings: RunnerConfig) -> Measured | Outcome:
-    """What was measured, or what became of another cell whose run this one needs."""
+    """The measurement, or the failed outcome of another cell whose run this one needs."""
     if trained := find_trained(cell):
         outcome = run_cell(trained, settings)
         if not outcome.is_good:
@@ -232,10 +226,10 @@ def _measure(cell: Cell, folder: Path, settings: RunnerConfig) -> Measured | Out
 
 
 def _check_machine(cells: Sequence[Cell], settings: RunnerConfig) -> None:
-    """Raises where what the cells need is not here: a GPU, or what simulates their worlds."""
+    """Raises where the cells' GPU or simulators are not available."""
     if cells and settings.device != "auto":
         usable_device(settings.device)
-    by_family = {cell.task.partition("/")[0]: cell for cell in reversed(cells)}
+    by_family = {cell.key.task.partition("/")[0]: cell for cell in reversed(cells)}
     for family in by_family.keys() & set(ON_THE_HOST):
         run = by_family[family].run()
         options = run.world.options("train")
@@ -252,7 +246,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _release_memory() -> None:
-    """Lets the next cell have what the last one held, captured graphs included."""
+    """Frees the memory of the last cell, captured graphs included."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

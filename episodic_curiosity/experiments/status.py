@@ -1,6 +1,6 @@
-"""How far a cell is, from what lies in the folders of results and runs; touches nothing.
+"""The status of a cell, from the folders of results and runs; changes nothing.
 
-Whoever measures cells and whoever says beforehand what there is to measure ask the same here.
+The runner and the forecast both use it.
 """
 
 from pathlib import Path
@@ -9,24 +9,25 @@ from typing import Literal, NamedTuple
 from episodic_curiosity.experiments.cells import Cell, why_stale
 from episodic_curiosity.experiments.measure import Measured
 from episodic_curiosity.experiments.results import read_measured, read_result
+from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.metrics_files import read_metrics
-from episodic_curiosity.runs.record import CHECKPOINTS, CONFIG, differences, read_config, shown
+from episodic_curiosity.runs.record import CONFIG, differences, read_config, shown
 from episodic_curiosity.runs.train import MAY_DIFFER
 from episodic_curiosity.support.saving import LoadError, UnreadableError
 from episodic_curiosity.support.version import code_version
 
-# stale: measured, or begun, as something else than the cell is today; unreadable: nobody can
-# tell, so nothing is done about it. Of the last three the cell is measured.
+# stale: measured or begun with another config than the cell has today; unreadable: unknown, so
+# nothing is done. In the last three states the cell is to be measured.
 CellState = Literal["done", "stale", "unreadable", "damaged", "interrupted", "missing"]
 TO_MEASURE = ("damaged", "interrupted", "missing")
 
 
 class CellStatus(NamedTuple):
-    """What there is of a cell."""
+    """How far a cell is."""
 
     state: CellState
     reason: str = ""  # why it does not count, and what to do about it
-    steps: int = 0  # behind its run
+    steps: int = 0  # done by its run
 
     @property
     def is_to_measure(self) -> bool:
@@ -34,8 +35,8 @@ class CellStatus(NamedTuple):
 
 
 def find_status(cell: Cell, results: Path, runs: Path, episodes: int) -> CellStatus:
-    """Looks at the cell's result and, where none counts, at its run."""
-    path, run = results / cell.key.path, _look_at_run(cell, runs, episodes)
+    """Checks the cell's result and, where none counts, its run."""
+    path, run = results / cell.key.path, _run_status(cell, runs, episodes)
     try:
         result = read_result(path)
     except UnreadableError as error:
@@ -50,17 +51,17 @@ def find_status(cell: Cell, results: Path, runs: Path, episodes: int) -> CellSta
 
 
 def run_folder(cell: Cell, runs: Path) -> Path:
-    """Where the run of a cell lies."""
+    """The folder of a cell's run."""
     return runs / cell.key.path.with_suffix("")
 
 
 def kept_path(cell: Cell, runs: Path) -> Path:
-    """Where a result waits that has been measured and not yet written among the others."""
+    """The path of a result that has been measured but not yet written to the results."""
     return run_folder(cell, runs) / "result.json"
 
 
 def find_kept(cell: Cell, runs: Path, episodes: int) -> Measured | None:
-    """What waits there, if these sources would measure the same."""
+    """The result at `kept_path`, if these sources would measure the same."""
     try:
         result, timing = read_measured(kept_path(cell, runs))
     except LoadError:
@@ -70,36 +71,30 @@ def find_kept(cell: Cell, runs: Path, episodes: int) -> Measured | None:
     return None if why_stale(result, cell, episodes) else Measured(result, timing)
 
 
-def _look_at_run(cell: Cell, runs: Path, episodes: int) -> CellStatus:
+def _run_status(cell: Cell, runs: Path, episodes: int) -> CellStatus:
     folder = run_folder(cell, runs)
     if find_kept(cell, runs, episodes):
-        return CellStatus("interrupted", steps=cell.steps)
+        return CellStatus("interrupted", steps=cell.key.steps)
     if _is_missing(folder / CONFIG):
         return CellStatus("missing")
     try:
-        changes = list(differences(read_config(folder), cell.run().to_dict(), MAY_DIFFER))
+        today = cell.run().to_dict()
+        for name, was, now in differences(read_config(folder), today, MAY_DIFFER):
+            reason = f"{folder} holds a run with another config ({name} was {shown(was)}, now "
+            reason += f"{shown(now)}); remove it to restart the run"
+            return CellStatus("stale", reason)
+        if Checkpoints(folder).is_empty:  # the run would start from the beginning
+            return CellStatus("missing")
+        lines = read_metrics(folder)
     except UnreadableError as error:
         return CellStatus("unreadable", str(error))
     except LoadError as error:
-        return CellStatus("stale", f"{error}; remove {folder} to begin the run anew")
-    if changes:
-        name, was, now = changes[0]
-        return CellStatus(
-            "stale",
-            f"{folder} holds a run with another config ({name} was {shown(was)}, now "
-            f"{shown(now)}); remove it to begin the run anew",
-        )
-    if not any((folder / CHECKPOINTS).glob("[0-9]*")):  # it would begin anew
-        return CellStatus("missing")
-    try:
-        lines = read_metrics(folder)
-    except LoadError as error:
-        return CellStatus("stale", f"{error}; remove {folder} to begin the run anew")
+        return CellStatus("stale", f"{error}; remove {folder} to restart the run")
     return CellStatus("interrupted", steps=int(lines[-1]["steps"]) if lines else 0)
 
 
 def _is_missing(path: Path) -> bool:
-    """Whether there is no such file; what may not be looked at may be there."""
+    """Whether there is no such file; one without permission may be there."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -5,7 +5,7 @@ Table 1 is measured once, as Table 1's. With some presets, a variant equals the 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from episodic_curiosity.experiments.cells import PAPER_STEPS, Cell, Measure, Variant
 from episodic_curiosity.experiments.published import Published, find_published
@@ -44,7 +44,7 @@ class Experiment:
     title: str
     source: str  # table, figure or section of the paper
     worlds: tuple[str, ...] = MAZES  # families that have the tasks
-    columns: tuple[str, ...]  # tasks without their family
+    columns: tuple[str, ...] = ABLATION_TASKS  # tasks without their family
     rows: tuple[Row, ...]
     measure: Measure = "agent"
     steps: int = PAPER_STEPS  # of the paper's runs
@@ -58,17 +58,12 @@ class Experiment:
 
     def cell(self, row: Row, task: str, preset: str, steps: int, seed: int) -> Cell:
         """The cell at one place of the table; Table 1's cell if the run is the same."""
-        own = Cell(
-            table=self.name,
-            task=task,
-            method=row.method,
-            preset=preset,
-            steps=steps,
-            seed=seed,
-            variant=row.find_variant(task),
-            measure=self.measure,
-        )
-        shared = replace(own, table="table1", variant=None)
+        variant = row.find_variant(task)
+        name = variant.name if variant else None
+        key = Key(self.name, task, row.method, name, preset, steps, seed)
+        own = Cell(key=key, variant=variant, measure=self.measure)
+        shared_key = key._replace(table="table1", variant=None)
+        shared = Cell(key=shared_key, measure=self.measure)
         return shared if self._is_in_table1(own, shared) else own
 
     def key(self, row: Row, task: str, preset: str, steps: int, seed: int) -> Key:
@@ -95,25 +90,26 @@ class Experiment:
         return find_published(self.name, task.partition("/")[2], row.name)
 
     def _is_in_table1(self, own: Cell, shared: Cell) -> bool:
-        family, _, column = own.task.partition("/")
+        family, _, column = own.key.task.partition("/")
         if self.measure != "agent" or family not in MAZES or column not in TABLE1_TASKS:
             return False
         if own.variant is None:
             return True
-        return own.preset in PRESETS and own.is_same_run(shared)
+        return own.key.preset in PRESETS and own.is_same_run(shared)
 
 
 def find_trained(cell: Cell) -> Cell | None:
     """The cell of Table 1 whose run a cell of the speed table reuses, or None."""
-    family, _, column = cell.task.partition("/")
+    key = cell.key
+    family, _, column = key.task.partition("/")
     is_shared = (
         cell.measure == "speed"
-        and cell.table == "speed"
-        and cell.variant is None
+        and key.table == "speed"
+        and key.variant is None
         and family in MAZES
         and column in TABLE1_TASKS
     )
-    return replace(cell, table="table1", measure="agent") if is_shared else None
+    return Cell(key=key._replace(table="table1")) if is_shared else None
 
 
 def _methods(*names: str) -> tuple[Row, ...]:
@@ -212,7 +208,6 @@ EXPERIMENTS = {
             name="universal",
             title="One R-network for all tasks",
             source="Table S6",
-            columns=ABLATION_TASKS,
             rows=(
                 *_methods("ppo"),
                 _ec("specialised"),
@@ -232,31 +227,24 @@ EXPERIMENTS = {
             name="transfer",
             title="R-networks fitted to other tasks",
             source="Table S7",
-            columns=ABLATION_TASKS,
-            rows=(
-                *map(_transferred, ("dense-1", "dense-2", "sparse-doors")),
-                _ec("matching"),
-            ),
+            rows=(*map(_transferred, ("dense-1", "dense-2", "sparse-doors")), _ec("matching")),
         ),
         Experiment(
             name="threshold",
             title="The reachability threshold k",
             source="Table S8",
-            columns=ABLATION_TASKS,
             rows=_values("k = {}", "k-{}", NEAR, (2, 3, 4, 5, 7, 10), usual=5),
         ),
         Experiment(
             name="memory",
             title="Memory capacity",
             source="Table S9",
-            columns=ABLATION_TASKS,
             rows=_values("{} slots", "memory-{}", SLOTS, (100, 200, 350, 500), usual=200),
         ),
         Experiment(
             name="budget",
             title="Steps of random play for fitting the R-network",
             source="Table S10",
-            columns=ABLATION_TASKS,
             rows=(
                 _budget("100K", 100_000),
                 _budget("300K", 300_000),
@@ -270,7 +258,6 @@ EXPERIMENTS = {
             name="parts",
             title="Ablation of the R-network",
             source="Table S11",
-            columns=ABLATION_TASKS,
             rows=(
                 *_methods("ppo"),
                 _parts("complete", "mlp", "mlp", "shared"),

@@ -1,10 +1,10 @@
-"""EC: an R-network is fitted beforehand, to what an agent sees that acts at random.
+"""EC: an R-network is fitted before training, to the views of an agent that acts at random.
 
 Shapes: T steps, N environments.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -35,13 +35,13 @@ def random_play(
     *,
     seed: int,
     file: Path | None = None,
-    progress: bool = True,  # a bar, where a person is watching
+    progress: bool = True,  # a bar, on a terminal
 ) -> Experience:
-    """What all environments together see in `num_steps` steps, from a reset, acting at random.
+    """The views of `num_steps` random steps of all environments together, from a reset.
 
     A world that can redraw is kept as snapshots and must stay open while they are used. Others
     are kept as frames: in memory where they take at most half of what is free, else in `file`,
-    which loses its name at once: nothing is left of it, however this process ends.
+    which is unlinked at once, so that nothing is left of it when this process ends.
     """
     spec = world.spec
     check_at_least("num_steps", num_steps, spec.num_envs)
@@ -61,13 +61,12 @@ def fit_to_random_play(
     folder: Path | None = None,
     progress: bool = True,
 ) -> FitReport:
-    """Fits the R-network to random play in one world, or alike in several.
+    """Fits the R-network to random play in one world, or equally in several.
 
-    `num_steps` counts what is trained on, of all worlds together. The accuracy is measured in
-    `held_out` worlds, on levels of their own: the split "r-network" is for the former, that of
-    "validation" for the latter. Frames that do not fit into memory go into files in `folder`;
-    where these do not fit on its disk together, nothing is played. Worlds that cannot redraw
-    are closed once they have been played.
+    `num_steps` is the amount of training data, of all worlds together. The accuracy is measured
+    in `held_out` worlds, on other levels: the former have the split "r-network", the latter
+    "validation". Frames that do not fit into memory go into files in `folder`; where these do
+    not fit on its disk, nothing is played. Worlds that cannot redraw are closed once played.
     """
     config = config or FitConfig()
     check_at_least("the number of worlds", len(worlds), 1)
@@ -83,7 +82,7 @@ def fit_to_random_play(
         for world, share, own_seed, file in plays:
             parts.append(random_play(world, share, seed=own_seed, file=file, progress=progress))
             if not world.spec.can_redraw:
-                world.close()  # the simulators of thirty tasks do not fit into a machine
+                world.close()  # the simulators of thirty tasks do not fit into memory
         return parts[0] if len(parts) == 1 else Mixture(parts)
 
     return fit(
@@ -97,27 +96,27 @@ def fit_to_random_play(
 
 
 def held_out_steps(num_steps: int, config: FitConfig, num_envs: int) -> int:
-    """Steps of random play, beside `num_steps`, that `num_envs` environments are tested on."""
+    """Steps of random play, besides `num_steps`, for testing in `num_envs` environments."""
     return max(min(HELD_OUT_STEPS, num_steps // 4), config.least_steps // 2 * num_envs)
 
 
 def held_out_envs(spec: WorldSpec) -> int:
-    """Environments that an R-network is tested on: so few that each plays a whole episode.
+    """Environments for testing an R-network: few enough that each plays a complete episode.
 
-    In shorter stretches of time what is far is hardly far enough to be told from what is near.
+    In shorter stretches even the distant pairs are hardly far apart.
     """
     return max(1, min(spec.num_envs, HELD_OUT_STEPS // spec.episode_steps))
 
 
 def bytes_kept(spec: WorldSpec, num_steps: int) -> int:
-    """What `num_steps` steps, of all environments together, take as snapshots or frames."""
+    """Bytes of `num_steps` steps, of all environments together, as snapshots or frames."""
     if spec.can_redraw:
         return num_steps * spec.snapshot_bytes
     return num_steps * spec.view_dtype.itemsize * math.prod(spec.view_shape)
 
 
 class _Play(NamedTuple):
-    """What is to be played in one world."""
+    """The random play of one world."""
 
     world: World
     num_steps: int  # of all its environments together
@@ -128,7 +127,7 @@ class _Play(NamedTuple):
 def _share_out(
     name: str, worlds: Sequence[World], num_steps: int, seed: int, folder: Path | None
 ) -> list[_Play]:
-    """Equally many steps for each environment."""
+    """The same number of steps for each environment."""
     each = num_steps // _num_envs(worlds)
     return [
         _Play(
@@ -142,7 +141,7 @@ def _share_out(
 
 
 def _check_disk(plays: Sequence[_Play]) -> None:
-    """Raises where the files of all worlds together do not fit on their disk."""
+    """Raises where the files of all worlds together do not fit on the disk."""
     wanted, in_memory, files = 0, 0, []
     for world, num_steps, _, file in plays:
         size = bytes_kept(world.spec, num_steps)
@@ -160,16 +159,16 @@ def _check_disk(plays: Sequence[_Play]) -> None:
 
 
 def _is_for_file(spec: WorldSpec, size: int, promised: int = 0) -> bool:
-    """Whether these are frames that would take more than half of the memory that is free.
+    """Whether these are frames that would take more than half of the free memory.
 
-    Bytes that are promised to others are not.
+    Bytes `promised` to other plays do not count as free.
     """
     free = free_bytes(spec.device)
     return not spec.can_redraw and free is not None and size > (free - promised) // 2
 
 
 def _check_worlds(r_network: RNetwork, worlds: Sequence[World]) -> None:
-    """Raises unless all emit what the R-network takes, in one dtype."""
+    """Raises unless all worlds emit the R-network's views, in one dtype."""
     wanted = (r_network.config.view_shape, worlds[0].spec.view_dtype)
     for spec in (world.spec for world in worlds):
         if (spec.view_shape, spec.view_dtype) != wanted:
@@ -195,62 +194,46 @@ def _room_for(world: World, num_steps: int, file: Path | None) -> Replay:
 
 
 def _play(world: World, replay: Replay, num_steps: int, seed: int, progress: bool) -> None:
-    with progress_bar("playing at random", num_steps, progress) as advance:
-        if world.spec.can_redraw:
-            _keep_snapshots(world, replay, num_steps, seed, advance)
-        else:
-            _keep_frames(world, replay, num_steps, seed, advance)
+    """Plays and keeps every step, snapshots by the chunk.
 
-
-def _keep_frames(
-    world: World, replay: Replay, num_steps: int, seed: int, advance: Callable[[], None]
-) -> None:
-    env = torch.arange(world.spec.num_envs, device=world.spec.device)
-    step = world.reset()
-    for time in range(num_steps):
-        if time > 0:
-            step = world.step(_random_actions(world.spec, seed, env, time))
-        replay.extend(step.view[None], step.first[None])
-        advance()
-
-
-def _keep_snapshots(
-    world: World, replay: Replay, num_steps: int, seed: int, advance: Callable[[], None]
-) -> None:
-    """On a GPU a step is one replayed CUDA graph, which fills a chunk of steps at a time."""
+    On a GPU a step is one replayed CUDA graph where the world allows it, which is also why the
+    time and the place in the chunk are tensors.
+    """
     spec = world.spec
     env = torch.arange(spec.num_envs, device=spec.device)
     clock = torch.zeros(1, dtype=torch.int64, device=spec.device)
-    chunk = (CHUNK, spec.num_envs)
-    rows = torch.zeros(*chunk, spec.snapshot_bytes, dtype=torch.uint8, device=spec.device)
-    firsts = torch.zeros(chunk, dtype=torch.bool, device=spec.device)
+    size, shape, dtype = 1, spec.view_shape, spec.view_dtype
+    if spec.can_redraw:
+        size, shape, dtype = CHUNK, (spec.snapshot_bytes,), torch.uint8
+    kept = torch.zeros(size, spec.num_envs, *shape, dtype=dtype, device=spec.device)
+    firsts = torch.zeros(size, spec.num_envs, dtype=torch.bool, device=spec.device)
 
     def keep(step: Step) -> None:
-        slot = clock % CHUNK
-        rows.index_copy_(0, slot, cast(RedrawableWorld, world).snapshot()[None])
-        firsts.index_copy_(0, slot, step.first[None])
+        shown = cast(RedrawableWorld, world).snapshot() if spec.can_redraw else step.view
+        kept.index_copy_(0, clock % size, shown[None])
+        firsts.index_copy_(0, clock % size, step.first[None])
         clock.add_(1)
 
     def step_and_keep() -> None:
         keep(world.step(_random_actions(spec, seed, env, clock)))
 
     play = Captured(step_and_keep, graph_device(spec.device, spec.can_capture))
-    for time in range(num_steps):
-        if time == 0:
-            keep(world.reset())
-        else:
-            play()
-        advance()
-        length = time % CHUNK + 1
-        if length == CHUNK or time == num_steps - 1:
-            replay.extend(rows[:length], firsts[:length])
+    with progress_bar("playing at random", num_steps, progress) as advance:
+        keep(world.reset())
+        for time in range(num_steps):
+            if time > 0:
+                play()
+            advance()
+            length = time % size + 1
+            if length == size or time == num_steps - 1:
+                replay.extend(kept[:length], firsts[:length])
 
 
 def _random_actions(spec: WorldSpec, seed: int, env: Tensor, time: int | Tensor) -> Tensor:
     """(N,) int64, or (N, *action_shape) float32 in [-1, 1).
 
-    A world may want every second environment, from the second on, to be played gently: a body
-    that is moved with all its strength often falls, and an R-network should see it standing.
+    A world may ask for weaker actions in every second environment, from the second on: a body
+    moved with all its strength often falls, and an R-network should see it standing.
     """
     stream = (*seed_words(seed), STREAM, time)
     if spec.num_actions:

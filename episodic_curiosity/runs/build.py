@@ -27,7 +27,6 @@ from episodic_curiosity.reachability.random_play import (
 from episodic_curiosity.reachability.training import FitReport
 from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.config import RNetworkOptions, Run
-from episodic_curiosity.runs.record import CHECKPOINTS
 from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.base import Split, World, WorldSpec
@@ -166,10 +165,10 @@ def _memory(
 
 def _saved_bonus(run: Run, folder: Path) -> dict[str, Any]:
     """The state of the bonus, not normalised, in the latest checkpoint."""
-    newest = Checkpoints(folder / CHECKPOINTS).load_newest()
+    newest = Checkpoints(folder).load_newest()
     if newest is None:
         raise LoadError(f"{folder} has no checkpoint to load the bonus of {run.method} from")
-    bonus: dict[str, Any] = newest[1]["state"]["bonus"]
+    bonus: dict[str, Any] = newest.state["bonus"]
     return bonus["inner"] if run.normalise_bonus else bonus
 
 

@@ -1,9 +1,10 @@
-"""All that a run needs to go on, in folders that are whole or absent, whenever it is killed.
+"""Checkpoints: everything a run needs to resume, in folders that are complete or absent.
 
-A state is a dict, nested as deep as one likes, of tensors, numbers, strings, booleans, None and
-lists of these. One checkpoint is one folder, `<number>/state.safetensors` and `state.json`.
+A run has them in `checkpoints/<number>/`, as `state.safetensors` and `state.json`. A state is a
+nested dict of tensors, numbers, strings, booleans, None and lists of these.
 """
 
+import contextlib
 import hashlib
 import json
 import math
@@ -12,7 +13,7 @@ import re
 import shutil
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -23,26 +24,36 @@ from episodic_curiosity.support.saving import LoadError
 
 State = dict[str, Any]
 
+CHECKPOINTS = "checkpoints"  # in a run's folder
 KIND = "state"
-# In state.json these stand for what JSON has no word for: {"$tensor": name}, {"$float": "nan"}.
+# In state.json these replace values that JSON lacks: {"$tensor": name}, {"$float": "nan"}.
 TENSOR, FLOAT = "$tensor", "$float"
 
 
+class Checkpoint(NamedTuple):
+    """A run after `number` updates."""
+
+    number: int
+    state: State
+    lines: int  # of metrics
+    steps: int  # of the last of these lines, -1 before there is any
+
+
 class Checkpoints:
-    """The newest two checkpoints of a run, in a folder of their own."""
+    """The newest two checkpoints of the run in a folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, run_folder: Path) -> None:
+        self.folder = run_folder / CHECKPOINTS
 
-    def save(self, state: State, number: int) -> Path:
-        """Writes a checkpoint, which appears in one step, and removes all but the one before.
+    def save(self, state: State, number: int, lines: int = 0, steps: int = -1) -> Path:
+        """Writes a checkpoint atomically and removes all others but the one before it.
 
-        Those with a higher number go too: whoever saves this one has not gone on from them.
-        Returns the folder of this one.
+        Those with a higher number are removed too: the run did not resume from them. Returns
+        the checkpoint's folder.
         """
         check_at_least("number", number, 0)
         tensors: dict[str, Tensor] = {}
-        tree = _to_json(state, "", tensors)
+        tree = _to_json({"lines": lines, "steps": steps, "state": state}, "", tensors)
         config = {"state": tree, "sha256": _fingerprint(tree)}
 
         final = self.path(number)
@@ -52,8 +63,8 @@ class Checkpoints:
             saving.save(unfinished, KIND, tensors, config)
             _sync(unfinished)
             if final.exists() or final.is_symlink():
-                # A folder cannot replace another in one step: killed right here, a run goes
-                # on from the checkpoint before.
+                # A folder cannot replace another atomically: killed right here, a run resumes
+                # from the checkpoint before.
                 os.replace(final, _aside(final, "old"))
             os.replace(unfinished, final)
         except BaseException:
@@ -63,15 +74,15 @@ class Checkpoints:
         self._keep_newest(number)
         return final
 
-    def load_newest(self) -> tuple[int, State] | None:
-        """The number and the state of the newest one that is whole, its tensors on the CPU.
+    def load_newest(self) -> Checkpoint | None:
+        """The newest checkpoint that is not damaged, its tensors on the CPU.
 
-        None where there has never been any; an error where there are some and all are damaged.
+        None where there are none; a LoadError where all are damaged.
         """
         damage: list[str] = []
         for number in self._numbers():
             try:
-                state = _read(self.path(number))
+                checkpoint = Checkpoint(number, **_read(self.path(number)))
             except LoadError as error:
                 damage.append(str(error))
                 continue
@@ -81,17 +92,27 @@ class Checkpoints:
                     RuntimeWarning,
                     stacklevel=2,
                 )
-            return number, state
+            return checkpoint
         if damage:
-            raise LoadError(f"no checkpoint in {self.folder} is whole: {'; '.join(damage)}")
+            raise LoadError(f"no checkpoint in {self.folder} is intact: {'; '.join(damage)}")
         return None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to resume from."""
+        return not self._numbers()
+
+    def remove(self) -> None:
+        """Removes all checkpoints with their folder, as far as possible."""
+        with contextlib.suppress(OSError):
+            remove_folder(self.folder)
 
     def path(self, number: int) -> Path:
         """The folder of one checkpoint."""
         return self.folder / f"{number:012d}"
 
     def _numbers(self) -> list[int]:
-        """Those of the visible checkpoints, newest first."""
+        """The numbers of the visible checkpoints, newest first."""
         if not self.folder.is_dir():
             return []
         names = (path.name for path in self.folder.iterdir())
@@ -111,7 +132,7 @@ class Checkpoints:
 
 
 def written_by(path: Path) -> str:
-    """Words that end a message about a checkpoint of another release."""
+    """The end of a message about a checkpoint of another release."""
     return saving.versions(saving.read_header(path / f"{KIND}.json", KIND))
 
 
@@ -120,17 +141,21 @@ def _read(path: Path) -> State:
     tree = config.get("state")
     if not isinstance(tree, dict) or config.get("sha256") != _fingerprint(tree):
         raise LoadError(f"{path / KIND}.json is not as it was written (fingerprints differ)")
+    counts = [tree.get(name) for name in ("lines", "steps")]
+    is_complete = tree.keys() == {"lines", "steps", "state"}
+    if not is_complete or not all(type(count) is int for count in counts):
+        raise LoadError(f"{path} is not a checkpoint of a run")
     try:
-        state: State = _from_json(tree, tensors)
+        content: State = _from_json(tree, tensors)
     except (KeyError, ValueError, TypeError, RecursionError):
-        raise LoadError(f"{path / KIND}.json describes no state") from None
-    return state
+        raise LoadError(f"{path / KIND}.json does not describe a state") from None
+    return content
 
 
 def _to_json(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
-    """The value with its tensors taken out into `tensors`, each under its JSON pointer."""
+    """The value with its tensors moved into `tensors`, each under its JSON pointer."""
     if isinstance(value, Tensor):
-        # A copy, because what shares its memory with another cannot be written.
+        # A copy: tensors that share memory cannot be written.
         tensors[name] = value.detach().to("cpu", copy=True)
         return {TENSOR: name}
     if isinstance(value, float) and not math.isfinite(value):
@@ -144,7 +169,7 @@ def _to_json(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
             if not isinstance(key, str) or key.startswith("$"):
                 raise TypeError(
                     f"the keys of a state must be strings that do not begin with $, "
-                    f"got {key!r} in {name or 'the state itself'}"
+                    f"got {key!r} in {name or 'the checkpoint'}"
                 )
         return {
             key: _to_json(item, f"{name}/{_escape(key)}", tensors)

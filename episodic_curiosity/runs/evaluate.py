@@ -1,4 +1,4 @@
-"""How good an agent is: reward and coverage of whole episodes, on levels it has not seen.
+"""Evaluation: reward and coverage of complete episodes, on levels not seen in training.
 
 Shapes: N environments, E episodes of each that count, T steps of the longest first one.
 """
@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.agent.network import Agent
-from episodic_curiosity.bonus.oracle import VisitedCells
+from episodic_curiosity.bonus.oracle import Coverage, place_reached
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.stored_run import read_run
-from episodic_curiosity.support.checks import check_at_least, usable_device
+from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
-from episodic_curiosity.support.progress import progress_or_silence
+from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.randomness import random_bits, seed_words
 from episodic_curiosity.support.saving import write_atomically
 from episodic_curiosity.support.statistics import Summary, summarise
@@ -28,31 +29,31 @@ from episodic_curiosity.worlds.base import Split, Step, World, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
 
 STREAM = 0xE7A1  # keeps these random numbers apart from those of training
-LOOK_EVERY = 50  # steps from one look at whether all is played to the next: a look waits
+CHECK_EVERY = 50  # steps between two checks for completion: each synchronises with the GPU
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What was measured, one entry for each of N * E episodes; the first N are first ones."""
+    """Measurements, one entry per episode, N * E in all; the first N are first episodes."""
 
     task: str
     deterministic: bool
     reward: NDArray[Any]  # (N * E,) float64, the sum of an episode's rewards
     length: NDArray[Any]  # (N * E,) int64, in steps
     coverage: NDArray[Any] | None  # (N * E,) int64, Grid-Oracle cells; None without positions
-    action_shares: dict[str, float]  # of all steps that count; none of continuous actions
+    action_shares: dict[str, float]  # over all steps that count; empty for continuous actions
     # (T + 1, N, 3) places of each environment's first episode, NaN once it is over.
     trajectories: NDArray[Any] | None = None
 
     def summary(self) -> dict[str, Summary]:
-        """Mean, standard deviation and 95 % interval of what was measured."""
+        """Mean, standard deviation and 95 % interval of each measurement."""
         measured = {"reward": self.reward, "coverage": self.coverage, "length": self.length}
         return {
             name: summarise(values) for name, values in measured.items() if values is not None
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; trajectories are left out."""
+        """Values for JSON; trajectories are left out."""
         summary = self.summary()
         return {
             "task": self.task,
@@ -63,7 +64,7 @@ class Evaluation:
         }
 
     def report(self) -> str:
-        """A table to print."""
+        """A table as text."""
         how = "most likely" if self.deterministic else "sampled"
         lines = [
             f"{self.task}: {len(self.reward)} episodes, {how} actions",
@@ -80,7 +81,7 @@ class Evaluation:
 
 
 class Play:
-    """An agent at play from a world's reset by a seed; whoever looks on sees the same."""
+    """An agent playing in a world from its reset; the same seed gives the same episodes."""
 
     def __init__(self, agent: Agent, world: World, *, deterministic: bool, seed: int) -> None:
         spec = world.spec
@@ -94,7 +95,7 @@ class Play:
 
     @torch.no_grad()
     def step(self) -> tuple[Step, Tensor]:
-        """Acts once everywhere: what comes of it, and the actions that led there."""
+        """Acts once in every environment; returns the step and the actions that led to it."""
         if self._deterministic:
             action: Tensor = self._agent(self._observation).policy.mode
         else:
@@ -118,29 +119,28 @@ def evaluate(
     trajectories: bool = False,
     progress: bool = False,
 ) -> Evaluation:
-    """Plays at least `num_episodes` whole episodes of a world, from its reset by that seed.
+    """Plays at least `num_episodes` complete episodes of a world, reset with that seed.
 
-    The first E = ceil(num_episodes / N) of each environment count and no others: whoever takes
-    the first to end, wherever they ended, takes more of the short ones. So N * E episodes
-    count, as many as asked for where N divides that number. The world should not be staggered.
-    Actions are sampled, as in the paper, unless they are to be deterministic.
+    The first E = ceil(num_episodes / N) episodes of each environment count: taking the first
+    to end of all environments would favour short ones. So N * E episodes count. The world
+    should not be staggered. Actions are sampled, as in the paper, unless `deterministic`.
     """
     check_at_least("num_episodes", num_episodes, 1)
     spec = world.spec
     rounds = -(-num_episodes // spec.num_envs)
     tally = _Tally(spec, rounds, trajectories=trajectories)
     play = Play(agent, world, deterministic=deterministic, seed=seed)
-    tally.open(play.start)
+    tally.follow(play.start)
 
     def play_once() -> None:
         tally.add(*play.step())
 
     step = Captured(play_once, graph_device(spec.device, spec.can_capture))
     most = rounds * spec.episode_steps
-    with progress_or_silence(progress, most * spec.num_envs) as display:
+    with Progress(most * spec.num_envs, is_shown=progress) as display:
         for time in range(1, most + 1):
             step()
-            if time % LOOK_EVERY == 0:
+            if time % CHECK_EVERY == 0:
                 if tally.is_complete():
                     break
                 display.update(time * spec.num_envs, {})
@@ -169,15 +169,14 @@ def evaluate_run(
     """Evaluates the agent of a run's folder and writes evaluation.json there.
 
     The same seed plays every run of a task on the same levels in the same order. The config is
-    that of `run`, or else the folder's own, which is refused without `trust` where it names a
+    that of `run`, or else the folder's own, which is refused without `trust` if it names a
     module or a path.
     """
     folder = Path(folder)
     check_at_least("episodes", episodes, 1)
     run = run or read_run(folder, trust=trust)
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    agent = Agent.load(folder, usable_device(device))
+    found = find_device(device)
+    agent = Agent.load(folder, found)
     size = run.world.observation_size
     if size is not None and agent.config.observation_shape[1:] != size:  # not drawn in vain
         raise ValueError(
@@ -185,10 +184,10 @@ def evaluate_run(
             f"{agent.config.observation_shape}, its config says {size}"
         )
     options = run.world.options(split)
-    options.pop("stagger", None)  # whole episodes are wanted of any split
+    options.pop("stagger", None)  # complete episodes are wanted of any split
     num_envs = min(run.world.num_envs, episodes)
     world = make_world(
-        run.task, num_envs=num_envs, seed=seed, device=device, split=split, **options
+        run.task, num_envs=num_envs, seed=seed, device=found, split=split, **options
     )
     with contextlib.closing(world):
         evaluation = evaluate(
@@ -206,16 +205,16 @@ def evaluate_run(
 
 
 class _Tally:
-    """Sums up the episodes being played and keeps those that count; nothing waits."""
+    """Measures the episodes being played and keeps those that count, all on the device."""
 
     def __init__(self, spec: WorldSpec, rounds: int, *, trajectories: bool) -> None:
         count, device = spec.num_envs, spec.device
         self._spec, self._rounds = spec, rounds
-        self._cells = VisitedCells.of(spec) if spec.has_position else None
+        self._coverage = Coverage.of(spec) if spec.has_position else None
         self._envs = torch.arange(count, device=device)
         self._finished = torch.zeros(count, dtype=torch.int64, device=device)
-        # Reward, length and coverage, of the episode being played and of those that count; the
-        # last row takes the episodes that do not.
+        # Reward, length and coverage of the current episodes and of those that count; the last
+        # row takes the episodes that do not.
         self._present = torch.zeros(count, 3, dtype=torch.float64, device=device)
         self._kept = torch.zeros(rounds + 1, count, 3, dtype=torch.float64, device=device)
         self._chosen = torch.zeros(spec.num_actions, dtype=torch.int64, device=device)
@@ -223,16 +222,21 @@ class _Tally:
         if trajectories:
             if not spec.has_position:
                 raise ValueError(f"{spec.task} does not tell positions: it has no trajectories")
-            # The last row takes what comes after the first episodes.
+            # The last row takes the steps after the first episodes.
             shape = (spec.episode_steps + 2, count, 3)
             self._places = torch.full(shape, torch.nan, device=device)
         self._time = torch.zeros(1, dtype=torch.int64, device=device)
 
-    def open(self, step: Step) -> None:
-        """Takes the step of a reset."""
-        if self._cells is not None and step.position is not None:
-            self._cells.visit(step.position, step.first)
-        self._follow(step.position)
+    def follow(self, step: Step) -> None:
+        """Takes the places of a step, a reset's included."""
+        if self._coverage is not None:
+            self._present[:, 2] = self._coverage.add(step)
+        if self._places is not None:
+            over = (self._finished > 0)[:, None]
+            row = self._time.clamp(max=len(self._places) - 1)
+            here = place_reached(step).masked_fill(over, torch.nan)
+            self._places.index_copy_(0, row, here[None])
+            self._time += 1
 
     def add(self, step: Step, action: Tensor) -> None:
         """Takes a step and the action that led to it."""
@@ -241,14 +245,7 @@ class _Tally:
         self._present[:, 1] += 1.0
         if self._spec.num_actions:
             self._chosen.index_add_(0, action, (self._finished < self._rounds).long())
-        if self._cells is not None and step.position is not None:
-            last = step.position
-            if step.final_position is not None:
-                last = torch.where(ended[:, None], step.final_position, last)
-                self._cells.visit(last, torch.zeros_like(ended))
-            self._present[:, 2] = self._cells.count
-            self._cells.visit(step.position, step.first)
-            self._follow(last)
+        self.follow(step)
         row = self._finished.clamp(max=self._rounds)  # (N,)
         kept = self._kept[row, self._envs]
         self._kept[row, self._envs] = torch.where(ended[:, None], self._present, kept)
@@ -256,11 +253,11 @@ class _Tally:
         self._present.masked_fill_(ended[:, None], 0.0)
 
     def is_complete(self) -> bool:
-        """Whether all that counts has been played; waits for the device."""
+        """Whether all episodes that count have ended; synchronises with the GPU."""
         return bool((self._finished >= self._rounds).all())
 
     def evaluation(self, deterministic: bool) -> Evaluation:
-        """What has been measured."""
+        """The measurements of the episodes that count."""
         reward, length, coverage = self._kept[: self._rounds].flatten(0, 1).T.cpu().numpy()
         names = self._spec.action_names or [str(n) for n in range(self._spec.num_actions)]
         shares = (self._chosen / self._chosen.sum()).tolist()
@@ -269,36 +266,26 @@ class _Tally:
             deterministic=deterministic,
             reward=reward,
             length=length.astype(np.int64),
-            coverage=None if self._cells is None else coverage.astype(np.int64),
+            coverage=None if self._coverage is None else coverage.astype(np.int64),
             action_shares=dict(zip(names, shares, strict=True)),
-            trajectories=None if self._places is None else _trim(self._places),
+            trajectories=None if self._places is None else _taken(self._places[:-1]),
         )
 
-    def _follow(self, position: Tensor | None) -> None:
-        """Notes where the environments are that still play their first episode."""
-        if self._places is not None and position is not None:
-            over = (self._finished > 0)[:, None]
-            row = self._time.clamp(max=len(self._places) - 1)
-            self._places.index_copy_(0, row, position.masked_fill(over, torch.nan)[None])
-            self._time += 1
 
-
-def _trim(places: Tensor) -> NDArray[Any]:
-    """Without what came after the first episodes, and the steps that no environment took."""
-    firsts: NDArray[Any] = places[:-1].cpu().numpy()
-    taken = np.isfinite(firsts).any(axis=(1, 2))
-    return firsts[: taken.sum()]
+def _taken(places: Tensor) -> NDArray[Any]:
+    """The places of the steps that any environment took."""
+    taken: NDArray[Any] = places[places.isfinite().any(dim=2).any(dim=1)].cpu().numpy()
+    return taken
 
 
 def _check_fits(agent: Agent, spec: WorldSpec) -> None:
     config = agent.config
-    actions = (config.num_actions, config.continuous)
-    wanted = (spec.num_actions or spec.action_shape[0], not spec.num_actions)
-    if config.observation_shape != spec.observation_shape or actions != wanted:
+    ours = f"{config.observation_shape} and {_actions(config.num_actions, config.continuous)}"
+    actions = _actions(spec.num_actions or spec.action_shape[0], not spec.num_actions)
+    theirs = f"{spec.observation_shape} and {actions}"
+    if ours != theirs:
         raise ValueError(
-            f"the agent is for observations of shape {config.observation_shape} and "
-            f"{_actions(*actions)}, {spec.task} has {spec.observation_shape} and "
-            f"{_actions(*wanted)}"
+            f"the agent is for observations of shape {ours}, {spec.task} has {theirs}"
         )
     if agent.device != spec.device:
         raise ValueError(f"the agent is on {agent.device}, {spec.task} on {spec.device}")

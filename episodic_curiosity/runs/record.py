@@ -1,10 +1,8 @@
 """One run's folder: config, metrics, timing, TensorBoard files and checkpoints.
 
-config.json     what the run was asked to do, and a fingerprint of that; written once
-metrics.jsonl   a line for each `write`; a resumed run ends with the same bytes as one that
-                was never interrupted
-timing.jsonl    a line for each line of metrics.jsonl: its checksum, and what no two runs
-                share, time
+config.json     the resolved run and a fingerprint of it, written once
+metrics.jsonl   a line per `write`; a resumed run leaves the same bytes as an uninterrupted one
+timing.jsonl    a line per line of metrics.jsonl: its checksum, and the time, which varies
 tensorboard/    both, for TensorBoard, where that is installed
 checkpoints/    the newest two
 """
@@ -17,10 +15,9 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from episodic_curiosity.runs.checkpoints import Checkpoints, State
+from episodic_curiosity.runs.checkpoints import CHECKPOINTS, Checkpoints, State
 from episodic_curiosity.runs.metrics_files import (
     METRICS,
     TIMING,
@@ -39,26 +36,25 @@ from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.support.version import code_version
 
 CONFIG = "config.json"
-TENSORBOARD, CHECKPOINTS, LOCK = "tensorboard", "checkpoints", ".lock"
+TENSORBOARD, LOCK = "tensorboard", ".lock"
 KIND = "run"
-# What a run leaves for others; where no run is, somebody else has saved it.
+# Saved by runs, and by users in folders without a run.
 SAVED = ("agent.json", "agent.safetensors", "r_network.json", "r_network.safetensors")
 ABSENT = object()
 
 
 class RunFolderError(ValueError):
-    """A folder that this run cannot be written to; the message says why, in one sentence."""
+    """A folder that this run cannot be written to; the message is one sentence."""
 
 
 class Record:
-    """Writes one run's folder, alone: a second process that tries is refused.
+    """Writes one run's folder; a second process that tries is refused.
 
-    With `resume` it goes back to the newest checkpoint, or to the beginning where the run was
-    killed before its first; what was written after that is cut off. A run whose checkpoints
-    were removed is refused. `may_differ` names the fields of the config, as dotted paths, that
-    need not be those the run was begun with. `accept_changes` resumes a run whose config or
-    metrics were edited after they were written, which is an error otherwise. A new run that an
-    error ends before its first checkpoint is forgotten, with a folder that holds nothing else.
+    `resume` returns to the newest checkpoint, or to the beginning where there is none yet, and
+    drops the lines written after it. A run whose checkpoints were removed is refused.
+    `may_differ` names fields of the config, as dotted paths, that may have changed since the
+    run began. `accept_changes` resumes a run whose config or metrics were edited, which is an
+    error otherwise. A new run that fails before its first checkpoint is removed.
     """
 
     def __init__(
@@ -72,7 +68,7 @@ class Record:
     ) -> None:
         self.folder = folder
         self.last_checkpoint: Path | None = None
-        self._checkpoints = Checkpoints(folder / CHECKPOINTS)
+        self._checkpoints = Checkpoints(folder)
         self._state: State | None = None
         self._num_lines, self._steps, self._seconds = 0, -1, 0.0
         _check_free(folder)
@@ -83,12 +79,11 @@ class Record:
                 stack.push(self._forget)
             if resume:
                 self._go_back(accept_changes)
-            (folder / CHECKPOINTS).mkdir(exist_ok=True)  # its absence will mean: removed
+            self._checkpoints.folder.mkdir(exist_ok=True)  # a missing one means: removed
             self._lines = LinesWriter(folder)
             stack.callback(self._lines.close)
-            self._tensorboard = _tensorboard(
-                folder / TENSORBOARD, self._steps + 1 if resume else None
-            )
+            purge_step = self._steps + 1 if resume else None
+            self._tensorboard = _tensorboard(folder / TENSORBOARD, purge_step)
             if self._tensorboard is not None:
                 stack.callback(self._tensorboard.close)
             self._open = stack.pop_all()
@@ -97,30 +92,25 @@ class Record:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._open.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
 
     def close(self) -> None:
-        """Finishes the files and lets others have the folder."""
+        """Closes the files and releases the folder."""
         self._open.close()
 
     @property
     def steps(self) -> int:
-        """Those of the newest line, 0 before there is any."""
+        """Steps of the newest line, 0 before there is any."""
         return max(self._steps, 0)
 
     def resume(self) -> State | None:
-        """The state to go on from, once; None where the run begins at its beginning."""
+        """The state to resume from, once; None where the run starts from the beginning."""
         state, self._state = self._state, None
         return state
 
     def write(self, steps: int, metrics: Mapping[str, float]) -> None:
-        """Adds what was measured after so many steps; NaN and infinity are written as null."""
+        """Adds the metrics after a number of steps; NaN and infinity are written as null."""
         check_at_least("steps", steps, self._steps + 1)
         timing = self._timing(steps)
         self._lines.write(steps, metrics, timing)
@@ -132,12 +122,13 @@ class Record:
                 self._tensorboard.add_scalar(name, value, steps)
 
     def checkpoint(self, number: int, state: State) -> None:
-        """Saves what the run needs to go on from here; the numbers have to grow."""
+        """Saves everything the run needs to resume; numbers must increase."""
         self._lines.sync()
         if self._tensorboard is not None:
             self._tensorboard.flush()
-        content = {"lines": self._num_lines, "steps": self._steps, "state": state}
-        self.last_checkpoint = self._checkpoints.save(content, number)
+        self.last_checkpoint = self._checkpoints.save(
+            state, number, self._num_lines, self._steps
+        )
 
     def _claim(
         self,
@@ -146,20 +137,16 @@ class Record:
         may_differ: Collection[str],
         accept_changes: bool,
     ) -> bool:
-        """Writes the config, or makes sure that the run in this folder has the same one.
-
-        Returns whether the run is new.
-        """
+        """Writes the config, or checks it against the stored one; returns whether it is new."""
         if not _holds_run(self.folder):
             write_config(self.folder, config)
             return True
         if not resume:
             raise RunFolderError(
                 f"{self.folder} already holds a run: "
-                f"go on with it (--resume) or choose another folder (--out)"
+                f"resume it (--resume) or choose another folder (--out)"
             )
-        # The new config goes through JSON, too, which turns tuples into lists.
-        new = json.loads(json.dumps(config))
+        new = json.loads(json.dumps(config))  # tuples become lists, as in the stored one
         old = read_config(self.folder, accept_changes=accept_changes)
         changed = [
             f"{name} was {shown(was)}, now {shown(now)}"
@@ -174,32 +161,22 @@ class Record:
             write_config(self.folder, old)
         return False
 
-    def _forget(
-        self,
-        kind: type[BaseException] | None,  # noqa: ARG002
-        error: BaseException | None,
-        traceback: TracebackType | None,  # noqa: ARG002
-    ) -> None:
-        """Removes what was written where an error leaves nothing to go on from."""
+    def _forget(self, _: object, error: BaseException | None, *__: object) -> None:
+        """Removes the run's files where an error leaves nothing to resume from."""
         if self.last_checkpoint is None and isinstance(error, Exception):
             for name in (CONFIG, METRICS, TIMING):
                 (self.folder / name).unlink(missing_ok=True)
-            for name in (TENSORBOARD, CHECKPOINTS):
-                remove_folder(self.folder / name, ignore_errors=True)
+            self._checkpoints.remove()
+            remove_folder(self.folder / TENSORBOARD, ignore_errors=True)
             if os.listdir(self.folder) == [LOCK]:
                 (self.folder / LOCK).unlink()
-                with contextlib.suppress(OSError):  # somebody else has just come
+                with contextlib.suppress(OSError):  # another process has just come
                     self.folder.rmdir()
 
     def _go_back(self, accept_changes: bool) -> None:
         if newest := self._checkpoints.load_newest():
-            number, content = newest
+            number, self._state, self._num_lines, self._steps = newest
             self.last_checkpoint = self._checkpoints.path(number)
-            lines, steps = content.get("lines"), content.get("steps")
-            if type(lines) is not int or type(steps) is not int or "state" not in content:
-                raise LoadError(f"{self.last_checkpoint} is no checkpoint of a run")
-            self._num_lines, self._steps = max(lines, 0), max(steps, -1)
-            self._state = content["state"]
         else:
             _check_nothing_lost(self.folder)
         if self._num_lines:
@@ -213,15 +190,12 @@ class Record:
     def _timing(self, steps: int) -> dict[str, float]:
         now = time.monotonic()
         passed, self._last_time = now - self._last_time, now
-        rate = (steps - self.steps) / max(passed, 1e-9)
-        return {
-            "seconds": round(self._seconds + passed, 3),
-            "steps_per_second": round(rate, 1),
-        }
+        rate = round((steps - self.steps) / max(passed, 1e-9), 1)
+        return {"seconds": round(self._seconds + passed, 3), "steps_per_second": rate}
 
 
 def read_config(folder: Path, *, accept_changes: bool = False) -> dict[str, Any]:
-    """What the run in this folder was asked to do; one that was edited since is refused."""
+    """The config of the run in this folder; an edited one is refused."""
     header = saving.read_header(folder / CONFIG, KIND)
     config: dict[str, Any] = header["config"]
     if not accept_changes and header.get("sha256") != saving.fingerprint(config):
@@ -233,7 +207,7 @@ def read_config(folder: Path, *, accept_changes: bool = False) -> dict[str, Any]
 
 
 def is_finished(folder: Path, total_steps: int) -> bool:
-    """Whether these sources finished a run with all its steps and removed its checkpoints."""
+    """True if these sources finished a run with all its steps and removed its checkpoints."""
     if (folder / CHECKPOINTS).exists() or not (folder / "agent.json").exists():
         return False
     if saving.read_header(folder / CONFIG, KIND).get("sources") != code_version():
@@ -251,7 +225,7 @@ def write_config(folder: Path, config: dict[str, Any]) -> None:
 
 
 def _check_nothing_lost(folder: Path) -> None:
-    """Raises where a run without checkpoints would be begun anew over what it has left.
+    """Raises where resuming a run without checkpoints would overwrite its results.
 
     A run that was killed before its first checkpoint has an empty folder for them, at most the
     line of an R-network's fit, and has saved nothing yet.
@@ -270,21 +244,27 @@ def _check_nothing_lost(folder: Path) -> None:
 
 @contextlib.contextmanager
 def folder_for_work(folder: Path) -> Iterator[None]:
-    """Makes it, before the work that it is for; unmakes it where that leaves nothing in it."""
+    """Makes a folder for the work in the block; removes it where that fails with it empty."""
     was_there = folder.exists()
     _make_folder(folder)
     try:
         yield
     except BaseException:
         if not was_there:
-            with contextlib.suppress(OSError):  # it holds something
+            with contextlib.suppress(OSError):  # it is not empty
                 folder.rmdir()
         raise
 
 
 def _make_folder(folder: Path) -> None:
-    try:
+    with _writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
+
+
+@contextlib.contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except FileExistsError:
         raise RunFolderError(f"{folder} is a file; name a folder") from None
     except OSError as error:
@@ -296,23 +276,21 @@ def _holds_run(folder: Path) -> bool:
 
 
 def _check_free(folder: Path) -> None:
-    """Raises where a run might replace what somebody has saved there."""
+    """Raises where a run might overwrite an agent or R-network saved by the user."""
     saved = [name for name in SAVED if (folder / name).exists()]
     if saved and not _holds_run(folder):
         raise RunFolderError(
-            f"{folder} already holds {saved[0]}, which is of no run there: "
+            f"{folder} already holds {saved[0]}, which belongs to no run: "
             f"choose another folder (--out)"
         )
 
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """Makes the folder and holds it; the kernel lets go when the process dies, however."""
+    """Makes the folder and locks it; the kernel releases the lock when the process dies."""
     _make_folder(folder)
-    try:
+    with _writing_to(folder):
         file = append_to_file(folder / LOCK)
-    except OSError as error:
-        raise RunFolderError(f"{folder} cannot be written to ({error.strerror})") from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -322,11 +300,11 @@ def _lock(folder: Path) -> Iterator[None]:
 
 
 def _tensorboard(folder: Path, purge_step: int | None) -> Any:
-    """TensorBoard's writer, or None; hides what an interrupted run showed from that step on."""
+    """TensorBoard's writer, or None; hides the points of an interrupted run from that step."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        print(f"going on without files for TensorBoard ({error})", file=sys.stderr)
+        print(f"no files for TensorBoard ({error})", file=sys.stderr)
         return None
     return SummaryWriter(str(folder), purge_step=purge_step)
 
@@ -334,7 +312,7 @@ def _tensorboard(folder: Path, purge_step: int | None) -> Any:
 def differences(
     was: Any, now: Any, may_differ: Collection[str] = (), name: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
-    """The dotted path of each value that differs and may not, with both values."""
+    """The dotted path of each value that differs, except `may_differ`, with both values."""
     if name in may_differ:
         return
     if isinstance(was, dict) and isinstance(now, dict):
@@ -346,5 +324,5 @@ def differences(
 
 
 def shown(value: Any) -> str:
-    """A value of a config, as a message names it."""
+    """A value of a config for a message."""
     return "absent" if value is ABSENT else json.dumps(value)

@@ -1,7 +1,7 @@
-"""The run that a folder describes, which may come from a stranger.
+"""The run of a stored folder, which may come from an untrusted source.
 
-A config can name Python modules to import and files to read or write. What the user types is
-the user's business; what a received folder names is refused unless the user trusts it.
+A config can name Python modules to import and files to read or write. Those of a received
+folder are refused unless the user trusts it.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from episodic_curiosity.worlds.registry import what_it_loads
 
 
 class UntrustedError(ValueError):
-    """A stored config that would load something of its own; the message says what."""
+    """A stored config that would load a module or a file; the message says which."""
 
 
 def read_run(
@@ -23,9 +23,8 @@ def read_run(
 ) -> Run:
     """The run in this folder, to play its agent or (`to_train`) to resume it.
 
-    Without `trust` what is needed for that may name no module and no path; a cache of levels,
-    which decides nothing, is left out. `accept_changes` takes a config that was edited after it
-    was written.
+    Without `trust` the parts that this needs may name no module and no path; a cache of levels,
+    which decides nothing, is left out. `accept_changes` accepts an edited config.
     """
     run = Run.from_dict(read_config(folder, accept_changes=accept_changes))
     if trust:
@@ -33,16 +32,13 @@ def read_run(
     if getattr(run.world, "level_cache", None) is not None:
         world = dataclasses.replace(run.world, level_cache=None)  # type: ignore[call-arg]
         run = dataclasses.replace(run, world=world)
-    if found := list(loads(run, to_train=to_train)):
-        raise UntrustedError(
-            f"{folder / CONFIG} {', '.join(found)}, as whoever wrote it wants; "
-            f"add --trust if you trust them"
-        )
+    if found := ", ".join(loads(run, to_train=to_train)):
+        raise UntrustedError(f"{folder / CONFIG} {found}; add --trust if you trust its author")
     return run
 
 
 def loads(run: Run, *, to_train: bool) -> Iterator[str]:
-    """What a run would load that is not part of this package, each as words after its name."""
+    """The modules and files outside this package that a run would load, as words."""
     play = run.r_network.random_play if run.r_network else None
     for task in (run.task, *(play.tasks if play and to_train else ())):
         if what := what_it_loads(task):

@@ -36,7 +36,7 @@ from episodic_curiosity.runs.record import Record, RunFolderError, folder_for_wo
 from episodic_curiosity.support.compiling import compiles, warming_up
 from episodic_curiosity.support.interruption import StopRequest, stop_request
 from episodic_curiosity.support.machine import find_device
-from episodic_curiosity.support.progress import Progress, Silence, progress_or_silence
+from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.base import World, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
@@ -71,7 +71,7 @@ def train(
                 may_differ=MAY_DIFFER,
                 accept_changes=accept_changes,
             ) as record,
-            progress_or_silence(progress, total_steps, record.steps) as display,
+            Progress(total_steps, record.steps, is_shown=progress) as display,
             stop_request(display.note) as stop,
         ):
             _learn(run, parts, record, display, stop)
@@ -86,7 +86,7 @@ def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
         with closing(_make_world(run)) as world:
             r_network = make_r_network(run, world)
             spec = world.spec
-        with progress_or_silence(progress, run.steps) as display:
+        with Progress(run.steps, is_shown=progress) as display:
             report = _fit(run, r_network, spec, folder, display)
             r_network.save(folder)
             display.note(
@@ -165,7 +165,7 @@ class Parts:
 
 
 def _learn(
-    run: Run, parts: Parts, record: Record, display: Progress | Silence, stop: StopRequest
+    run: Run, parts: Parts, record: Record, display: Progress, stop: StopRequest
 ) -> None:
     """Runs the remaining updates; writes metrics and checkpoints."""
     number = _begin(run, parts, record, display)
@@ -188,7 +188,7 @@ def _learn(
             raise KeyboardInterrupt
 
 
-def _begin(run: Run, parts: Parts, record: Record, display: Progress | Silence) -> int:
+def _begin(run: Run, parts: Parts, record: Record, display: Progress) -> int:
     """Restores or initialises the run; returns the number of updates already done."""
     if compiles(parts.agent.device):
         display.note(
@@ -241,7 +241,7 @@ def _load(parts: Parts, state: dict[str, Any], record: Record) -> None:
 
 
 def _fit(
-    run: Run, r_network: RNetwork, spec: WorldSpec, folder: Path, display: Progress | Silence
+    run: Run, r_network: RNetwork, spec: WorldSpec, folder: Path, display: Progress
 ) -> FitReport:
     """Fits an R-network to random play, after a note on how much memory that takes."""
     display.note(
@@ -255,8 +255,7 @@ def _fit(
         f"playing {play.steps:,} steps at random, then fitting the R-network to them: "
         f"{play.fit.num_iterations(play.steps):,} batches of {play.fit.batch_size:,} pairs"
     )
-    is_shown = isinstance(display, Progress)
-    return fit_r_network(run, r_network, folder, progress=is_shown)
+    return fit_r_network(run, r_network, folder, progress=display.is_shown)
 
 
 def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:

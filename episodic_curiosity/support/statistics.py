@@ -118,11 +118,7 @@ def probability_of_improvement(
 
 
 def ratio_of_means(
-    ours: ArrayLike,
-    theirs: ArrayLike,
-    *,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = 0,
+    ours: ArrayLike, theirs: ArrayLike, *, num_resamples: int = NUM_RESAMPLES, seed: int = 0
 ) -> Estimate:
     """The mean of (V,) values divided by the mean of (W,) others, which must be above zero.
 

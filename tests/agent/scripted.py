@@ -39,6 +39,8 @@ def script(num_steps: int, num_envs: int, final: Final = "observation", seed: in
         )
         if time and first.any():
             last = torch.where(first[:, None], some(4), torch.nan)
+            place = torch.where(first[:, None], 60 * some(3), torch.nan)
+            step = step._replace(final_position=place)
             if final == "observation":
                 step = step._replace(final_observation=last)
             else:

@@ -132,6 +132,22 @@ def test_graphs_around_a_world_that_the_cpu_steps_change_nothing(
     assert found_tally == tallied
 
 
+@pytest.mark.parametrize("reports_last", [True, False])
+def test_coverage_is_the_same_where_a_graph_records_the_steps(reports_last):
+    steps = steps_of()
+    if not reports_last:
+        steps = [step._replace(final_position=None) for step in steps]
+
+    def covered(held_in: torch.device | None) -> float:
+        collector = collector_of(Scripted(steps))
+        collector._around_world = held_in
+        collector.reset()
+        play(collector)
+        return collector.tally.take()["coverage"]
+
+    assert covered(torch.device("cpu")) == covered(None)
+
+
 def test_without_bootstrap_nothing_follows_a_time_out():
     collector = collector_of(Scripted(steps_of()), bootstrap=False)
     collector.reset()

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from torch import Tensor
 
 from episodic_curiosity.agent.tally import EpisodeTally
-from episodic_curiosity.worlds.base import Step
 from tests.agent.scripted import NUM_ACTIONS, Scripted, script
 
 NUM_STEPS, NUM_ENVS = 40, 3
@@ -23,9 +23,9 @@ def play(tally: EpisodeTally, start: int = 0, stop: int = NUM_STEPS) -> None:
         tally.add(STEPS[time + 1], ACTIONS[time], BONUSES[time])
 
 
-def cell(step: Step, env: int) -> tuple[int, ...]:
-    assert step.position is not None
-    return tuple(int(axis / 30.0) for axis in step.position[env].tolist())
+def cell(position: Tensor | None, env: int) -> tuple[int, ...]:
+    assert position is not None
+    return tuple(int(axis / 30.0) for axis in position[env].tolist())
 
 
 def by_hand(whole_at_start: bool) -> dict[str, float]:
@@ -33,18 +33,19 @@ def by_hand(whole_at_start: bool) -> dict[str, float]:
     ended = []
     for env in range(NUM_ENVS):
         reward = bonus = length = 0.0
-        cells, counts = {cell(STEPS[0], env)}, whole_at_start
+        cells, counts = {cell(STEPS[0].position, env)}, whole_at_start
         for time in range(NUM_STEPS):
             step = STEPS[time + 1]
             reward += step.reward[env].item()
             bonus += BONUSES[time, env].item()
             length += 1
             if step.first[env]:
+                cells.add(cell(step.final_position, env))
                 if counts:
                     ended.append((reward, bonus, length, float(len(cells))))
                 reward = bonus = length = 0.0
                 cells, counts = set(), True
-            cells.add(cell(step, env))
+            cells.add(cell(step.position, env))
     means = [sum(column) / len(ended) for column in zip(*ended, strict=True)]
     names = ("reward", "bonus", "length", "coverage")
     return {"episodes": len(ended)} | dict(zip(names, means, strict=True))

@@ -10,6 +10,7 @@ import pytest
 from episodic_curiosity.cli import main as cli
 from episodic_curiosity.cli.table import table
 from episodic_curiosity.experiments import on_ray, runner
+from episodic_curiosity.experiments.cells import Cell
 from episodic_curiosity.experiments.forecast import forecast
 from episodic_curiosity.experiments.results import write_measured
 from episodic_curiosity.experiments.runner import Outcome
@@ -37,7 +38,7 @@ def asked(monkeypatch):
     def note(cells, *arguments):
         asked.append((cells, *arguments))
         states = {13: "failed", 14: "busy"}
-        return [Outcome(cell, states.get(cell.seed, "done"), "") for cell in cells]
+        return [Outcome(cell, states.get(cell.key.seed, "done"), "") for cell in cells]
 
     monkeypatch.setattr(runner, "run_cells", note)
     monkeypatch.setattr(on_ray, "run_cells_on_ray", note)
@@ -69,15 +70,15 @@ def test_single_cells_are_asked_for(asked):
         "maze/no-reward:ppo+ec@k-2:3",
         "maze/very-sparse:ppo+ec:0",
     ]
-    assert [cell.table for cell in cells] == ["threshold", "table1"]
-    assert (cells[0].preset, cells[0].steps) == ("cpu", 200_000)
+    assert [cell.key.table for cell in cells] == ["threshold", "table1"]
+    assert (cells[0].key.preset, cells[0].key.steps) == ("cpu", 200_000)
     assert (settings.device, settings.episodes) == ("cpu", 200)
 
 
 def test_every_cells_own_command_asks_for_it(asked):
     for experiment in EXPERIMENTS.values():
         for cell in experiment.cells(experiment.worlds[0], "gpu", 20_000_000, 1):
-            owner = EXPERIMENTS[cell.table]
+            owner = EXPERIMENTS[cell.key.table]
             table([owner.name, "--cell", cell.key.label, "--preset", "gpu"])
             assert asked.pop()[0] == [cell]
 
@@ -95,7 +96,7 @@ def test_a_cluster_is_asked_for(asked):
 def test_claims_are_measured_from_the_tables(asked):
     table(["claims", "--seeds", "1", "--preset", "gpu"])
     ((cells, _),) = asked
-    assert {cell.table for cell in cells} == {"table1", "speed"}
+    assert {cell.key.table for cell in cells} == {"table1", "speed"}
 
 
 def test_a_cell_that_failed_is_the_commands_failure(asked):
@@ -218,8 +219,8 @@ def test_a_plan_without_anything_measured_is_rough(tmp_path):
 
 def test_a_plan_counts_the_frames_of_worlds_that_cannot_redraw(tmp_path):
     def peak(task, method, preset="gpu"):
-        cell = dataclasses.replace(a_cell(), task=task, method=method, preset=preset)
-        (entry,) = forecast([dataclasses.replace(cell, steps=20_000_000)], tmp_path, tmp_path)
+        key = a_cell().key._replace(task=task, method=method, preset=preset, steps=20_000_000)
+        (entry,) = forecast([Cell(key=key)], tmp_path, tmp_path)
         return entry.peak_bytes
 
     # ECO's history, and what its older checkpoint may refer to: twice 200 updates of 32,768.

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from episodic_curiosity.experiments.cells import Cell, Variant
+from episodic_curiosity.experiments.results import Key
 from episodic_curiosity.experiments.runner import Outcome, RunnerConfig, run_cells
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.record import differences
@@ -20,9 +21,6 @@ NUM_UPDATES = 10
 def small_cell(task: str, method: str, seed: int = 0, num_updates: int = NUM_UPDATES) -> Cell:
     """A tiny run as a variant: what differs from the preset, by dotted paths."""
     run = tiny_run(method, task, num_updates=num_updates, seed=seed)
-    cell = Cell(
-        table="small", task=task, method=method, preset="cpu", steps=run.steps, seed=seed
-    )
     preset = resolve(task, method, "cpu", run.steps, seed)
     changes = tuple(
         (path, now)
@@ -30,7 +28,9 @@ def small_cell(task: str, method: str, seed: int = 0, num_updates: int = NUM_UPD
         if path != "device"
     )
     variant = Variant(name="tiny", changes=changes)
-    return Cell(**(vars(cell) | {"variant": variant}))
+    return Cell(
+        key=Key("small", task, method, variant.name, "cpu", run.steps, seed), variant=variant
+    )
 
 
 def small_cells(num_updates: int = NUM_UPDATES) -> list[Cell]:

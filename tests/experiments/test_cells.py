@@ -1,12 +1,11 @@
 """Cells: the paper's experiments as runs."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from episodic_curiosity.experiments.cells import EPISODES, Cell, Variant, why_stale
-from episodic_curiosity.experiments.results import load_results
+from episodic_curiosity.experiments.results import Key, load_results
 from episodic_curiosity.experiments.tables import EXPERIMENTS, find_trained
 from episodic_curiosity.runs.presets import PRESETS, resolve
 from episodic_curiosity.runs.settings import TASK_SETS
@@ -16,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 STEPS = {"paper": 20_000_000, "gpu": 20_000_000, "cpu": 200_000}
 
 
-def cell(variant=None, method="ppo+ec", steps=20_000_000, **more):
-    names = {"table": "any", "task": "maze/no-reward", "preset": "gpu", "seed": 0}
-    return Cell(**names | more, method=method, steps=steps, variant=variant)
+def cell(variant=None, method="ppo+ec", steps=20_000_000, measure="agent", **more):
+    key = Key("any", "maze/no-reward", method, variant and variant.name, "gpu", steps, 0)
+    return Cell(key=key._replace(**more), variant=variant, measure=measure)
 
 
 def find(name, row, column=None, steps=20_000_000, preset="gpu"):
@@ -40,7 +39,7 @@ def test_every_cell_of_the_paper_is_a_run(name, preset):
             assert len(cells) == len(keys) == size
             for each in cells:
                 run = each.run()
-                assert (run.task, run.method) == (each.task, each.method)
+                assert (run.task, run.method) == (each.key.task, each.key.method)
 
 
 def test_the_tables_have_the_papers_shapes():
@@ -58,7 +57,7 @@ def test_the_tables_have_the_papers_shapes():
 
 def test_the_whole_table_of_one_seed_comes_before_the_next():
     cells = list(EXPERIMENTS["table1"].cells("maze", "gpu", 20_000_000, 2))
-    assert [each.seed for each in cells] == [0] * 35 + [1] * 35
+    assert [each.key.seed for each in cells] == [0] * 35 + [1] * 35
     assert cells[1].key.label == "maze/sparse:ppo+icm:0"
 
 
@@ -152,19 +151,21 @@ def test_what_has_been_committed_still_counts():
     results = load_results(ROOT / "results").results
     assert len(results) >= 5
     for result in results:
-        experiment = EXPERIMENTS[result.table]
-        world = result.task.partition("/")[0]
-        cells = experiment.cells(world, result.preset, result.steps, result.seed + 1)
+        experiment = EXPERIMENTS[result.key.table]
+        world = result.key.task.partition("/")[0]
+        cells = experiment.cells(
+            world, result.key.preset, result.key.steps, result.key.seed + 1
+        )
         (today,) = [each for each in cells if each.key == result.key]
         assert why_stale(result, today, EPISODES) is None
 
 
 def test_a_result_is_stale_against_another_cell():
     results = load_results(ROOT / "results").results
-    result = next(each for each in results if (each.table, each.seed) == ("table1", 0))
-    today = cell(method=result.method, table="table1", task=result.task)
+    result = next(each for each in results if (each.key.table, each.key.seed) == ("table1", 0))
+    today = cell(method=result.key.method, table="table1", task=result.key.task)
     assert why_stale(result, today) is None
-    other = dataclasses.replace(today, seed=1)
+    other = cell(method=result.key.method, table="table1", task=result.key.task, seed=1)
     assert why_stale(result, other) == "was measured with another config (seed was 0, now 1)"
     words = "was measured on 512 test episodes, 513 are wanted"
     assert why_stale(result, today, 513) == words
@@ -196,3 +197,5 @@ def test_mistakes_are_named():
             Variant(name=name)
     with pytest.raises(ValueError, match="measure must be one of"):
         cell(measure="luck")
+    with pytest.raises(ValueError, match="the key names variant 'k-2', got None"):
+        Cell(key=cell().key._replace(variant="k-2"))

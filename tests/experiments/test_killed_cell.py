@@ -44,7 +44,7 @@ def test_a_killed_cell_goes_on_from_its_newest_checkpoint(tmp_path):
     kept = read_timing(folder)[:behind]
     (entry,) = forecast([cell], tmp_path / "results", tmp_path / "runs", episodes=8)
     assert entry.state == "interrupted"
-    assert entry.steps_left <= cell.steps - 40 * behind
+    assert entry.steps_left <= cell.key.steps - 40 * behind
 
     assert run_cell(cell, settings(tmp_path)).state == "done"
     lines = read_timing(folder)

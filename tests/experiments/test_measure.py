@@ -106,7 +106,7 @@ def test_speed_counts_all_that_is_trained(tmp_path):
 def test_speed_of_a_run_that_was_trained_for_another_cell(tmp_path):
     cell = small_cell("maze/sparse", "ppo", num_updates=1)
     trained = measure(cell, tmp_path / "agent", episodes=4, device="cpu")
-    timed = dataclasses.replace(cell, table="timed", measure="speed")
+    timed = dataclasses.replace(cell, key=cell.key._replace(table="timed"), measure="speed")
     shared = measure_speed(timed, trained, tmp_path / "speed", "cpu")
     alone = measure(timed, tmp_path / "alone", device="cpu")
     assert shared.result.key == timed.key
@@ -149,10 +149,9 @@ def test_the_command_of_a_cell_can_be_run():
         "curiosity table table1 --cell maze/sparse:ppo+ec:3 --preset gpu --steps 20000000 "
         "--episodes 512"
     )
-    for own in (
-        small_cell("maze/sparse", "ppo+ec"),
-        dataclasses.replace(small_cell("maze/sparse", "ppo+ec"), table="table1"),
-    ):
+    small = small_cell("maze/sparse", "ppo+ec")
+    for table in ("small", "table1"):
+        own = dataclasses.replace(small, key=small.key._replace(table=table))
         train, evaluate = command_for(own, 8).replace("\\\n", "").splitlines()
         assert read_train(train.split()[2:]).run == own.run()
         assert evaluate == "curiosity evaluate runs/maze-sparse__ppo_ec__s0 --episodes 8"

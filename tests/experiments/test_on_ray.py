@@ -49,7 +49,7 @@ class FakeRay(SimpleNamespace):
 
     def get(self, reference):
         function, arguments = reference
-        if arguments[0].seed == 13:
+        if arguments[0].key.seed == 13:
             raise RayError("the worker died\nand died\nagain")
         return function(*arguments)
 

@@ -109,5 +109,5 @@ def test_the_cells_of_claims_are_those_of_the_tables_each_once():
     cells = list(claimed_cells("maze", "gpu", 20_000_000, 2))
     # very-sparse 2, no-reward 2, no-reward-no-fire 2, dense 3 each, speed 3; two seeds
     assert len(cells) == len({cell.key for cell in cells}) == 2 * 15
-    assert {cell.table for cell in cells} == {"table1", "speed"}
-    assert {cell.table for cell in claimed_cells("vizdoom", "gpu", 10**6, 1)} == {"vizdoom"}
+    assert {cell.key.table for cell in cells} == {"table1", "speed"}
+    assert {cell.key.table for cell in claimed_cells("vizdoom", "gpu", 10**6, 1)} == {"vizdoom"}

@@ -19,13 +19,7 @@ from episodic_curiosity.experiments.results import (
 from episodic_curiosity.support.saving import LoadError, UnreadableError
 
 RESULT = Result(
-    table="threshold",
-    task="maze/no-reward",
-    method="ppo+ec",
-    variant="k-2",
-    preset="gpu",
-    steps=20_000_000,
-    seed=3,
+    key=Key("threshold", "maze/no-reward", "ppo+ec", "k-2", "gpu", 20_000_000, 3),
     config={"task": "maze/no-reward", "world": {"observation_size": [84, 84]}},
     code="0.1.0 (sources 0123456789ab)",
     command="curiosity table threshold ...",
@@ -102,13 +96,13 @@ def drop_a_field(content: bytes) -> bytes:
     ],
 )
 def test_a_damaged_file_is_reported_and_left_alone(damage, reason, tmp_path):
-    write(tmp_path, dataclasses.replace(RESULT, seed=4))
+    write(tmp_path, dataclasses.replace(RESULT, key=RESULT.key._replace(seed=4)))
     path = write(tmp_path)
     damaged = damage(path.read_bytes())
     path.write_bytes(damaged)
     with read_only(path.parent):
         loaded = load_results(tmp_path)
-    assert [result.seed for result in loaded.results] == [4]
+    assert [result.key.seed for result in loaded.results] == [4]
     ((where, why),) = loaded.problems
     assert where == path
     assert reason in why

@@ -14,7 +14,7 @@ import torch
 from episodic_curiosity.experiments import runner
 from episodic_curiosity.experiments.cells import Cell
 from episodic_curiosity.experiments.measure import Measured
-from episodic_curiosity.experiments.results import Result, load_results, write_measured
+from episodic_curiosity.experiments.results import Key, Result, load_results, write_measured
 from episodic_curiosity.experiments.runner import RunnerConfig, cell_lock, run_cell, run_cells
 from episodic_curiosity.experiments.status import find_status, kept_path, run_folder
 from episodic_curiosity.runs.record import Record
@@ -32,20 +32,13 @@ with cell_lock(Path(sys.argv[1])) as is_ours:
 
 
 def a_cell(seed=0, method="ppo"):
-    return Cell(
-        table="table1",
-        task="maze/sparse",
-        method=method,
-        preset="cpu",
-        steps=10_000,
-        seed=seed,
-    )
+    return Cell(key=Key("table1", "maze/sparse", method, None, "cpu", 10_000, seed))
 
 
 def pretended(cell, episodes=512):
     played = {"num_values": episodes, "mean": 1.0, "deviation": 0.0, "low": 1.0, "high": 1.0}
     result = Result(
-        **cell.key._asdict(),
+        key=cell.key,
         config=cell.run().to_dict(),
         code=code_version(),
         command="y",
@@ -68,9 +61,9 @@ def measured(monkeypatch):
 
     def measure(cell, folder, *, episodes, device, progress):
         assert (episodes, device, progress) == (512, "cpu", False)
-        if cell.seed == 13:
+        if cell.key.seed == 13:
             raise FloatingPointError("a loss is NaN")
-        seeds.append(cell.seed)
+        seeds.append(cell.key.seed)
         if not (folder / "agent.safetensors").exists():  # else it has been trained
             with Record(folder, cell.run().to_dict(), resume=True) as record:
                 record.checkpoint(1, {})
@@ -83,14 +76,14 @@ def measured(monkeypatch):
 
 
 def states(outcomes):
-    return [(outcome.cell.seed, outcome.state) for outcome in outcomes]
+    return [(outcome.cell.key.seed, outcome.state) for outcome in outcomes]
 
 
 def test_what_is_done_is_skipped(settings, measured, capsys):
     assert states(run_cells([a_cell(0)], settings)) == [(0, "done")]
     assert states(run_cells([a_cell(0), a_cell(1)], settings)) == [(0, "skipped"), (1, "done")]
     assert measured == [0, 1]
-    assert [result.seed for result in load_results(settings.results).results] == [0, 1]
+    assert [result.key.seed for result in load_results(settings.results).results] == [0, 1]
     said = capsys.readouterr().err
     assert "[1/2] table1 maze/sparse:ppo:0 (cpu, 10,000 steps): already done" in said
     assert "[2/2] table1 maze/sparse:ppo:1 (cpu, 10,000 steps): done in " in said
@@ -273,7 +266,7 @@ def look(cell, settings):
 
 
 def test_what_cannot_be_run_is_said_before_anything_is(settings, measured):
-    short = dataclasses.replace(a_cell(1), steps=10)
+    short = Cell(key=a_cell(1).key._replace(steps=10))
     with pytest.raises(ValueError, match="10 steps are too few"):
         run_cells([a_cell(0), short], settings)
     assert measured == []
@@ -285,7 +278,7 @@ def test_what_is_not_here_is_said_once_and_before_anything(settings, measured, m
     monkeypatch.setitem(sys.modules, "vizdoom", None)
     for name in [name for name in sys.modules if name.startswith(VIZDOOM)]:
         monkeypatch.delitem(sys.modules, name)
-    doom = dataclasses.replace(a_cell(1), table="vizdoom", task="vizdoom/sparse")
+    doom = Cell(key=a_cell(1).key._replace(table="vizdoom", task="vizdoom/sparse"))
     with pytest.raises(ImportError, match=r"pip install 'episodic-curiosity\[vizdoom\]'"):
         run_cells([a_cell(0), doom], settings)
     if not torch.cuda.is_available():
@@ -300,10 +293,10 @@ def test_what_is_not_here_is_said_once_and_before_anything(settings, measured, m
 
 def test_speed_is_taken_from_the_run_of_table_1(settings, measured, monkeypatch):
     monkeypatch.setattr(runner, "measure_speed", lambda cell, *_: pretended(cell))
-    timed = dataclasses.replace(a_cell(), table="speed", measure="speed")
+    timed = Cell(key=a_cell().key._replace(table="speed"), measure="speed")
     assert states(run_cells([timed, a_cell()], settings)) == [(0, "done"), (0, "skipped")]
     assert measured == [0]
-    failing = dataclasses.replace(timed, seed=13)
+    failing = dataclasses.replace(timed, key=timed.key._replace(seed=13))
     (outcome,) = run_cells([failing], settings)
     assert outcome.state == "failed"
     assert outcome.message.startswith("needs table1 maze/sparse:ppo:13: failed: FloatingPoint")

@@ -103,7 +103,7 @@ def undisturbed(tmp_path_factory) -> dict[str, bytes]:
     assert len(program.done) == NUM_CELLS
     loaded = load_results(folder / "results")
     assert not loaded.problems
-    assert {(result.task, result.method) for result in loaded.results} == {
+    assert {(result.key.task, result.key.method) for result in loaded.results} == {
         (task, method) for task in TASKS for method in METHODS
     }
     return final_files(folder)

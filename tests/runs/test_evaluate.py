@@ -259,7 +259,7 @@ def test_how_far_it_is_can_be_shown(run_folder, capsys):
 
 
 def test_it_ends_at_the_first_look_after_all_is_played(agent, monkeypatch, capsys):
-    monkeypatch.setattr("episodic_curiosity.runs.evaluate.LOOK_EVERY", 2)
+    monkeypatch.setattr("episodic_curiosity.runs.evaluate.CHECK_EVERY", 2)
     world = Schedule([[3], [3]], episode_steps=9)
     evaluation = evaluate(agent, world, num_episodes=2, progress=True)
     assert evaluation.length.tolist() == [3, 3]

@@ -139,7 +139,7 @@ def test_what_cannot_be_written(folder, steps, metrics, error, message):
 def test_a_folder_with_a_run_is_not_overwritten(folder):
     begin(folder)
     before = (folder / "metrics.jsonl").read_bytes()
-    message = r"runs/x already holds a run: go on with it \(--resume\) or choose another"
+    message = r"runs/x already holds a run: resume it \(--resume\) or choose another"
     with pytest.raises(RunFolderError, match=message):
         Record(folder, CONFIG)
     assert (folder / "metrics.jsonl").read_bytes() == before
@@ -301,7 +301,7 @@ def test_without_tensorboard_it_goes_on_and_says_so(folder, monkeypatch, capsys)
     assert len(read_metrics(folder)) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert said.startswith("going on without files for TensorBoard")
+    assert said.startswith("no files for TensorBoard")
 
 
 def test_killed_and_resumed_it_ends_with_the_same_bytes(tmp_path):

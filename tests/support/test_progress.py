@@ -8,7 +8,7 @@ import re
 import pytest
 
 from episodic_curiosity.support import progress as module
-from episodic_curiosity.support.progress import Bar, Lines, Progress
+from episodic_curiosity.support.progress import Progress
 
 
 @pytest.fixture
@@ -133,14 +133,17 @@ def test_a_terminal_gets_a_bar(terminal, clock):
         progress.update(1_001, {"reward": 0.7})  # too soon after the last to be drawn
         clock(9.95)
         progress.update(2_000, {"reward": 0.75})
+        clock(20)
+        progress.update(4_000, {})
     text = text_of(terminal)
-    assert re.search(r"━+ +25% +0:00:30 left", text)
+    assert re.search(r"━+ +25%", text)
     assert (
         "1,000 of 4,000 steps   100 steps/s   reward 0.5   bonus 0.0312   coverage 40" in text
     )
     assert "refitted: 91% [bold]of pairs[/bold]" in text
     assert "1,001 of" not in text
-    assert re.search(r"━+ +50% +0:00:20 left", text)
+    assert re.search(r"━+ +50% +0:00:20", text)
+    assert re.search(r"━+ +100% +0:00:40", text)  # in all
     assert terminal.getvalue().endswith("\x1b[?25h")  # the cursor is back
 
 
@@ -149,7 +152,6 @@ def test_a_real_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     outer, inner = os.openpty()
     with open(inner, "w") as file, Progress(10, file=file) as progress:
-        assert isinstance(progress._display, Bar)
         progress.update(5, {})
         progress.note("a note")
     said = b""
@@ -163,12 +165,21 @@ def test_a_real_terminal(monkeypatch):
 
 def test_a_terminal_that_can_do_little_gets_lines(terminal, monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(Progress(10, file=terminal)._display, Lines)
+    Progress(10, file=terminal).update(5, {})
+    assert terminal.getvalue().startswith("5 of 10 steps (50%), ")
 
 
 def test_without_rich_a_terminal_gets_lines(terminal, monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda _: None)
-    assert isinstance(Progress(10, file=terminal)._display, Lines)
+    Progress(10, file=terminal).update(5, {})
+    assert terminal.getvalue().startswith("5 of 10 steps (50%), ")
+
+
+def test_nothing_is_shown_where_nothing_is_wanted(terminal):
+    with Progress(10, file=terminal, is_shown=False) as progress:
+        progress.update(5, {})
+        progress.note("a note")
+    assert terminal.getvalue() == ""
 
 
 def test_it_goes_to_standard_error(capsys):

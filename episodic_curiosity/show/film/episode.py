@@ -1,4 +1,4 @@
-"""What happens in the episodes of one environment, noted and photographed as they are played.
+"""Records the episodes of one environment, in numbers and pictures, as they are played.
 
 Shapes: T steps of an episode, h x w pixels.
 """
@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, zeros_like
+from torch import Tensor
 
 from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.bonus.oracle import VisitedCells
+from episodic_curiosity.bonus.oracle import Coverage
 from episodic_curiosity.worlds.base import Picture, Step, World
 
 Points = NDArray[np.float32]  # (places, 2)
 
 
 class Shot(NamedTuple):
-    """What the cameras showed after so many steps."""
+    """The cameras' pictures after a number of steps."""
 
     step: int
     pictures: tuple[Picture, ...]
@@ -32,36 +32,36 @@ class Episode:
 
     shots: list[Shot] = field(default_factory=list)
     reward: list[float] = field(default_factory=list)  # so far
-    bonus: list[float] = field(default_factory=list)  # of the step; none of the very last
+    bonus: list[float] = field(default_factory=list)  # of the step; none for the last one
     coverage: list[int] = field(default_factory=list)  # Grid-Oracle cells; empty: no positions
     places: list[tuple[float, float]] = field(default_factory=list)  # empty: no positions
     remembered: list[bool] = field(default_factory=list)  # whether memory took the view in
-    has_ended: bool = False  # after the last of these steps; else it is but a beginning
+    has_ended: bool = False  # after the last of these steps; else it was cut short
 
     @property
     def num_steps(self) -> int:
         return len(self.reward) - 1
 
     def way(self, step: int) -> Points:
-        """The places of the first steps, (step + 1, 2)."""
+        """The path of the first steps, (step + 1, 2)."""
         return np.array(self.places[: step + 1], np.float32).reshape(-1, 2)
 
     def memories(self, step: int) -> Points:
-        """The places where something was remembered until then."""
+        """The places where memory took a view in, up to that step."""
         way = self.way(step)
         stored = self.remembered[: len(way)]
         return way[np.flatnonzero(stored)]
 
 
-# Of the present: the step, and the episode that ends with it.
+# Shows the present: the episode so far and its newest step.
 Camera = Callable[[Episode, Step], Picture]
 
 
 class Filmed:
-    """A world of one environment that keeps its first episodes in `episodes`.
+    """A world of one environment that records its first episodes in `episodes`.
 
-    Of each the first `num_steps` are kept, and at most `num_shots` pictures: when there are
-    more, every second one is dropped, and from then on half as many are taken.
+    Each keeps its first `num_steps` steps and at most `num_shots` pictures: beyond that every
+    second picture is dropped, and half as many are taken from then on.
     """
 
     def __init__(
@@ -76,27 +76,29 @@ class Filmed:
     ) -> None:
         if world.spec.num_envs != 1:
             raise ValueError(f"one environment can be filmed, got {world.spec.num_envs}")
-        self.spec = replace(world.spec, can_capture=False)  # every step has to be looked at
+        self.spec = replace(world.spec, can_capture=False)  # every step is recorded
         self.episodes: list[Episode] = []
         self._world, self._bonus, self._cameras = world, bonus, cameras
         self._num_episodes, self._num_steps = num_episodes, num_steps
         self._num_shots, self._stride = num_shots, 1
-        self._cells = VisitedCells.of(world.spec) if world.spec.has_position else None
+        self._coverage = Coverage.of(world.spec) if world.spec.has_position else None
         self._is_on = True
 
     def reset(self, seed: int | None = None) -> Step:
         step = self._world.reset(seed)
         self._rate(step, None)
+        self._cover(step)
         self._begin(step)
         return step
 
     def step(self, actions: Tensor) -> Step:
         step = self._world.step(actions)
         bonus, is_stored = self._rate(step, actions)
-        has_ended = bool(step.first)
+        covered, has_ended = self._cover(step), bool(step.first)
         if self._is_on:
             episode = self.episodes[-1]
-            self._note(episode, step, step.final_position if has_ended else step.position)
+            episode.reward.append(episode.reward[-1] + float(step.reward))
+            self._note(episode, covered, step.final_position if has_ended else step.position)
             is_last = has_ended or episode.num_steps == self._num_steps
             if not has_ended:
                 episode.bonus.append(bonus)
@@ -115,41 +117,43 @@ class Filmed:
 
     @property
     def is_over(self) -> bool:
-        """Whether all that is wanted has been filmed."""
+        """Whether all episodes have been recorded."""
         return len(self.episodes) == self._num_episodes and not self._is_on
 
     def _rate(self, step: Step, actions: Tensor | None) -> tuple[float, bool]:
-        """The bonus, and whether a memory took in what was seen."""
+        """The bonus, and whether a memory took the view in."""
         if not isinstance(self._bonus, EpisodicBonus):
             return float(self._bonus.bonus(step, actions)), False
         before = int(self._bonus.memory.added)
         bonus = float(self._bonus.bonus(step, actions))
         return bonus, int(self._bonus.memory.added) > before
 
+    def _cover(self, step: Step) -> Tensor | None:
+        return None if self._coverage is None else self._coverage.add(step)
+
     def _begin(self, step: Step) -> None:
-        """Opens an episode, if it is one of those to be kept."""
+        """Opens an episode, unless enough were recorded."""
         self._is_on = len(self.episodes) < self._num_episodes
         if not self._is_on:
             return
         self._stride = 1
         # The first observation is always remembered, where there is a memory.
-        episode = Episode(bonus=[0.0], remembered=[isinstance(self._bonus, EpisodicBonus)])
+        is_stored = isinstance(self._bonus, EpisodicBonus)
+        episode = Episode(reward=[0.0], bonus=[0.0], remembered=[is_stored])
         self.episodes.append(episode)
-        self._note(episode, step, step.position)
+        covered = None if self._coverage is None else self._coverage.count
+        self._note(episode, covered, step.position)
         self._shoot(episode, step)
 
-    def _note(self, episode: Episode, step: Step, position: Tensor | None) -> None:
-        is_first = not episode.reward
-        episode.reward.append(0.0 if is_first else episode.reward[-1] + float(step.reward))
-        if self._cells is not None and position is not None:
-            first = step.first if is_first else zeros_like(step.first)
-            self._cells.visit(position, first)
-            episode.coverage.append(int(self._cells.count))
+    def _note(self, episode: Episode, covered: Tensor | None, position: Tensor | None) -> None:
+        if covered is not None:
+            episode.coverage.append(int(covered))
+        if position is not None:
             x, y = position[0, :2].tolist()
             episode.places.append((x, y))
 
     def _is_due(self, episode: Episode) -> bool:
-        """Whether a picture is wanted now; makes room for it."""
+        """Whether a picture is due; makes room for it."""
         if episode.num_steps % self._stride:
             return False
         if len(episode.shots) == self._num_shots - 1:  # the last place is for the last step
@@ -162,10 +166,10 @@ class Filmed:
         episode.shots.append(Shot(episode.num_steps, pictures))
 
     def _close(self, episode: Episode) -> None:
-        """Ends what is kept with its last step.
+        """Ends a recording with its last step.
 
-        Where the episode has ended, the world shows the next one already: the pictures are
-        the newest there are.
+        Where the episode has ended, the world already shows the next one: the newest pictures
+        of this one are used.
         """
         self._is_on = False
         newest = episode.shots[-1]

@@ -58,17 +58,17 @@ def mean_of(result: Result, metric: str) -> float | None:
 
 def _why_not(result: Result) -> str | None:
     """The reason why a result does not count, to follow its name, or None if it counts."""
-    if result.table not in EXPERIMENTS:
+    if result.key.table not in EXPERIMENTS:
         return None
     *_, preset, steps, seed = result.key
     found = _places(preset, steps).get(result.key._replace(seed=0))
     if found is None:
-        return f"is in no row and column of {result.table}"
+        return f"is in no row and column of {result.key.table}"
     experiment, row = found
-    if mean_of(result, metric := experiment.metric(result.task)) is None:
+    if mean_of(result, metric := experiment.metric(result.key.task)) is None:
         return f"lacks the metric of its table: {metric}"
     try:
-        return why_stale(result, experiment.cell(row, result.task, preset, steps, seed))
+        return why_stale(result, experiment.cell(row, result.key.task, preset, steps, seed))
     except ValueError as error:
         return f"can no longer be measured: {error}"
 
@@ -87,14 +87,17 @@ def _places(preset: str, steps: int) -> dict[Key, tuple[Experiment, Row]]:
 
 def _alike(group: Iterable[Result]) -> tuple[tuple[Result, ...], list[Problem]]:
     """The results that may be averaged with the first seed's, and problems of the others."""
-    first, *others = sorted(group, key=lambda result: result.seed)
+    first, *others = sorted(group, key=lambda result: result.key.seed)
     alike, problems = [first], []
     for other in others:
         paths = [path for path, *_ in differences(first.config, other.config)]
         if another := [path for path in paths if path != "seed"]:
-            problems.append(_problem(other, f"differs in {another[0]} from seed {first.seed}"))
+            reason = f"differs in {another[0]} from seed {first.key.seed}"
+            problems.append(_problem(other, reason))
         elif other.episodes != first.episodes:
-            reason = f"has {other.episodes} test episodes, seed {first.seed} {first.episodes}"
+            reason = (
+                f"has {other.episodes} test episodes, seed {first.key.seed} {first.episodes}"
+            )
             problems.append(_problem(other, reason))
         else:
             alike.append(other)

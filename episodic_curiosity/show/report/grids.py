@@ -48,7 +48,7 @@ class Place:
 
     @property
     def seeds(self) -> list[int]:
-        return [result.seed for result in self.results]
+        return [result.key.seed for result in self.results]
 
     @property
     def episodes(self) -> int | None:

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from episodic_curiosity.agent.collector import Collector
+from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.bonus.nothing import NoBonus
 from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig
+from episodic_curiosity.runs.evaluate import evaluate
 from episodic_curiosity.show.film.episode import Episode, Filmed
 from episodic_curiosity.worlds.base import Step, WorldSpec
 
@@ -15,7 +18,8 @@ pytestmark = pytest.mark.slow
 class Corridor:
     """One environment that walks east, 1 a step, paid 1; episodes of 3, 4, 3 ... steps."""
 
-    def __init__(self, num_envs: int = 1) -> None:
+    def __init__(self, num_envs: int = 1, *, reports_last: bool = True) -> None:
+        self._reports_last = reports_last
         self.spec = WorldSpec(
             task="test/corridor",
             num_envs=num_envs,
@@ -40,9 +44,8 @@ class Corridor:
         if self.clock < 3 + self.number % 2:
             return self._emit(1.0, first=False)
         self.clock, self.number = 0, self.number + 1
-        return self._emit(1.0, first=True)._replace(
-            final_position=last, terminated=torch.tensor([True])
-        )
+        step = self._emit(1.0, first=True)._replace(terminated=torch.tensor([True]))
+        return step._replace(final_position=last) if self._reports_last else step
 
     def close(self) -> None:
         pass
@@ -83,6 +86,28 @@ def test_an_episode_is_noted_from_its_start_to_its_last_step():
     # When the last step is done the world is in its next episode: the picture is that before.
     assert shown(first) == [(0, 0), (1, 1), (2, 2), (3, 2)]
     assert not any(first.remembered)
+
+
+@pytest.mark.parametrize(("reports_last", "wanted"), [(True, [2, 3]), (False, [2, 2])])
+def test_training_evaluation_and_film_count_the_same_coverage(reports_last, wanted):
+    """Places 0 to 3, then 0 to 4, in cells of 2: the last step of the second enters a cell."""
+    world = Corridor(reports_last=reports_last)
+    watched = Filmed(world, NoBonus(), [], num_episodes=2, num_steps=9, num_shots=9)
+    agent = Agent((1,), 2)
+    evaluation = evaluate(agent, watched, num_episodes=2)
+    assert evaluation.coverage.tolist() == wanted
+    assert [episode.coverage[-1] for episode in watched.episodes] == wanted
+    first, second = watched.episodes
+    assert first.coverage == [1, 1, 2, 2]
+    assert second.coverage == [1, 1, 2, 2, wanted[1]]
+
+    collector = Collector(world, agent, NoBonus(), 1, seed=0)
+    collector.reset()
+    told = []
+    for _ in range(7):
+        collector.collect()
+        told.append(collector.tally.take().get("coverage"))
+    assert told == [None, None, wanted[0], None, None, None, wanted[1]]
 
 
 def test_a_film_is_over_with_the_last_step_that_is_wanted():

@@ -64,7 +64,7 @@ def write(
     is_agent = experiment.measure == "agent"
     length = {"length": {"num_values": 100, "mean": 1.0, "deviation": 0.0}}
     result = Result(
-        **cell.key._asdict(),
+        key=cell.key,
         config=run.to_dict(),
         code="0.1.0 (sources 0123456789ab)",
         command=f"curiosity table {table} --cell {cell.key.label} --preset {preset} "

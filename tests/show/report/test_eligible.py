@@ -6,7 +6,7 @@ import json
 import pytest
 
 from episodic_curiosity.cli.main import main
-from episodic_curiosity.experiments.results import Result, write_measured
+from episodic_curiosity.experiments.results import Key, Result, write_measured
 from episodic_curiosity.show.report.grids import lay_out
 from episodic_curiosity.show.report.markdown import results_markdown
 from episodic_curiosity.show.report.page import Entry
@@ -20,7 +20,9 @@ TIMING = {"seconds": 1.0, "hardware": "a CPU"}
 
 def rewrite(folder, path, **changes) -> None:
     """Writes a result with something changed, where it then belongs."""
-    other = dataclasses.replace(Result.read(path), **changes)
+    result = Result.read(path)
+    key = {name: changes.pop(name) for name in Key._fields if name in changes}
+    other = dataclasses.replace(result, key=result.key._replace(**key), **changes)
     write_measured(folder / other.key.path, other, TIMING)
 
 

@@ -99,7 +99,7 @@ def test_a_row_over_all_tasks(layout):
 def test_rows_borrowed_from_table_1_and_what_they_are_compared_with(layout):
     grid = grid_of(layout, "threshold")
     assert baseline(grid).name == "k = 5"
-    assert place(grid, "k = 5", "maze/no-reward").results[0].table == "table1"
+    assert place(grid, "k = 5", "maze/no-reward").results[0].key.table == "table1"
     assert normalised(grid, place(grid, "k = 2", "maze/no-reward")) == pytest.approx(
         [380 / 801.6, 400 / 801.6]  # the Grid Oracle of Table 1: 800 + 0.4 * 4
     )
