@@ -410,7 +410,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 class TestCheckpoints:
     """A forged checkpoint is answered in a sentence."""
 
-    @pytest.mark.parametrize("changes", [{"lines": "6"}, {"lines": None}, {"steps": 0.5}])
+    @pytest.mark.parametrize(
+        "changes", [{"lines": "6"}, {"lines": None}, {"steps": 0.5}, {"lines": -2}]
+    )
     def test_counts_that_are_none(self, sent, changes, capsys):
         checkpoints = Checkpoints(sent)
         number, state, lines, steps = checkpoints.load_newest()

@@ -4,7 +4,6 @@ A run has them in `checkpoints/<number>/`, as `state.safetensors` and `state.jso
 nested dict of tensors, numbers, strings, booleans, None and lists of these.
 """
 
-import contextlib
 import hashlib
 import json
 import math
@@ -104,8 +103,7 @@ class Checkpoints:
 
     def remove(self) -> None:
         """Removes all checkpoints with their folder, as far as possible."""
-        with contextlib.suppress(OSError):
-            remove_folder(self.folder)
+        remove_folder(self.folder, ignore_errors=True)
 
     def path(self, number: int) -> Path:
         """The folder of one checkpoint."""
@@ -141,15 +139,18 @@ def _read(path: Path) -> State:
     tree = config.get("state")
     if not isinstance(tree, dict) or config.get("sha256") != _fingerprint(tree):
         raise LoadError(f"{path / KIND}.json is not as it was written (fingerprints differ)")
-    counts = [tree.get(name) for name in ("lines", "steps")]
     is_complete = tree.keys() == {"lines", "steps", "state"}
-    if not is_complete or not all(type(count) is int for count in counts):
+    if not is_complete or not all(_is_count(tree[name]) for name in ("lines", "steps")):
         raise LoadError(f"{path} is not a checkpoint of a run")
     try:
         content: State = _from_json(tree, tensors)
     except (KeyError, ValueError, TypeError, RecursionError):
         raise LoadError(f"{path / KIND}.json does not describe a state") from None
     return content
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= -1
 
 
 def _to_json(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:

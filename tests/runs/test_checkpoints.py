@@ -261,8 +261,14 @@ DAMAGES = {
         r"state\.safetensors cannot be read",
     ),
     "json cut": (cut("state.json", 0.5), r"state\.json is not JSON"),
-    "tensors cut": (cut("state.safetensors", 0.9), r"state\.safetensors is truncated"),
-    "tensors gone": (cut("state.safetensors", 0), r"state\.safetensors is truncated"),
+    "tensors cut": (
+        cut("state.safetensors", 0.9),
+        r"state\.safetensors is not the file its JSON was written for",
+    ),
+    "tensors gone": (
+        cut("state.safetensors", 0),
+        r"state\.safetensors is not the file its JSON was written for",
+    ),
     "another number": (change_a_number, r"state\.json is not as it was written"),
 }
 

@@ -151,7 +151,7 @@ def test_what_somebody_has_saved_is_not_replaced(folder, name):
     (folder / name).write_bytes(b"mine")
     for resume in (False, True):
         with pytest.raises(
-            RunFolderError, match=f"runs/x already holds {name}, which is of no"
+            RunFolderError, match=f"runs/x already holds {name}, which belongs to no run"
         ):
             Record(folder, CONFIG, resume=resume)
     assert [path.read_bytes() for path in folder.iterdir()] == [b"mine"]
