@@ -411,7 +411,7 @@ class TestCheckpoints:
     """A forged checkpoint is answered in a sentence."""
 
     @pytest.mark.parametrize(
-        "changes", [{"lines": "6"}, {"lines": None}, {"steps": 0.5}, {"lines": -2}]
+        "changes", [{"lines": "6"}, {"lines": None}, {"steps": 0.5}, {"lines": -1}]
     )
     def test_counts_that_are_none(self, sent, changes, capsys):
         checkpoints = Checkpoints(sent)

@@ -140,7 +140,7 @@ def _read(path: Path) -> State:
     if not isinstance(tree, dict) or config.get("sha256") != _fingerprint(tree):
         raise LoadError(f"{path / KIND}.json is not as it was written (fingerprints differ)")
     is_complete = tree.keys() == {"lines", "steps", "state"}
-    if not is_complete or not all(_is_count(tree[name]) for name in ("lines", "steps")):
+    if not (is_complete and _is_count(tree["lines"], 0) and _is_count(tree["steps"], -1)):
         raise LoadError(f"{path} is not a checkpoint of a run")
     try:
         content: State = _from_json(tree, tensors)
@@ -149,8 +149,8 @@ def _read(path: Path) -> State:
     return content
 
 
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= -1
+def _is_count(value: Any, least: int) -> bool:
+    return type(value) is int and value >= least
 
 
 def _to_json(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
