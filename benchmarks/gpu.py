@@ -143,10 +143,7 @@ def _r_network_work(run: Run, parts: Parts) -> Seconds:
     play = run.r_network.random_play
     assert play is not None
     assert play.fit.iterations is not None
-    return {
-        "random play": play.steps * per_step,
-        "fit": play.fit.iterations * fitted(play.fit),
-    }
+    return {"random play": play.steps * per_step, "fit": play.fit.iterations * fitted(play.fit)}
 
 
 def _with_paper_r_network(run: Run) -> Run:

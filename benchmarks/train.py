@@ -205,10 +205,7 @@ def fits_per_step(parts: dict[str, Parts], runs: dict[str, Run]) -> dict[str, np
     refit, fit_before = (
         seconds_to_fit(parts["ppo+eco"], config.fit) for config in (online, play)
     )
-    return {
-        "ppo+eco": refit / online.refit_every,
-        "ppo+ec": fit_before / PRESETS["cpu"].steps,
-    }
+    return {"ppo+eco": refit / online.refit_every, "ppo+ec": fit_before / PRESETS["cpu"].steps}
 
 
 def report(title: str, batch_size: int, best: Seconds, fits: Seconds) -> None:

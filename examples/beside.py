@@ -120,8 +120,7 @@ def _from_above(plain: Trained, curious: Trained) -> list[str]:
     )
     cards = [
         page.card(
-            f"Level {number}",
-            page.row([_way(plain, one), _way(curious, other)], "pictures"),
+            f"Level {number}", page.row([_way(plain, one), _way(curious, other)], "pictures")
         )
         for number, (one, other) in enumerate(zip(plain_walks, curious_walks, strict=True), 1)
     ]

@@ -27,11 +27,7 @@ class Optimiser:
         device = weights[0].device
         self.learning_rate = torch.zeros((), device=device)
         self._adam = torch.optim.Adam(
-            weights,
-            self.learning_rate,
-            eps=1e-5,
-            fused=True,
-            capturable=device.type == "cuda",
+            weights, self.learning_rate, eps=1e-5, fused=True, capturable=device.type == "cuda"
         )
         for weight in weights:
             self._adam.state[weight] = {

@@ -67,11 +67,7 @@ class NormalisedBonus:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores a state with the same inner bonus and number of environments."""
         check_parts(state, {"inner", "divisor", "discounted", "past"})
-        own = {
-            "divisor": self.divisor,
-            "discounted": self._discounted,
-            "past": self._past.sums,
-        }
+        own = {"divisor": self.divisor, "discounted": self._discounted, "past": self._past.sums}
         for name, tensor in own.items():
             check_part(state, name, tensor)
         self.inner.load_state_dict(state["inner"])

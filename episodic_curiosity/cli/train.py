@@ -87,10 +87,7 @@ def read_train(arguments: list[str]) -> TrainOptions:
     is_new = some.task or some.method or some.preset
     if some.resume and some.out and not is_new:
         stored = read_run(
-            Path(some.out),
-            trust=some.trust,
-            accept_changes=some.accept_changes,
-            to_train=True,
+            Path(some.out), trust=some.trust, accept_changes=some.accept_changes, to_train=True
         )
         run = with_r_network(some, stored)
     elif (some.trust or some.accept_changes) and not some.resume:

@@ -22,11 +22,7 @@ from episodic_curiosity.reachability.network import (
 )
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.training import FitConfig
-from episodic_curiosity.support.checks import (
-    check_at_least,
-    check_choice,
-    check_type,
-)
+from episodic_curiosity.support.checks import check_at_least, check_choice, check_type
 from episodic_curiosity.support.config_json import check_fields, from_plain, to_plain
 from episodic_curiosity.support.randomness import seed_words
 from episodic_curiosity.worlds.base import WorldConfig

@@ -62,9 +62,7 @@ def test_by_hand(ending, expected):
 
 def test_a_time_out_can_count_as_an_end():
     rollout = one_environment(
-        first=[True, False, True, False],
-        terminated=[False] * 3,
-        final_value=(0.0, 8.0, 0.0),
+        first=[True, False, True, False], terminated=[False] * 3, final_value=(0.0, 8.0, 0.0)
     )
     result = advantages(rollout, column(REWARD), **DISCOUNTS, timeouts_are_ends=True)
     assert result.flatten().tolist() == [14.5, 18.0, 29.0]

@@ -38,10 +38,7 @@ def test_an_empty_memory_reaches_nothing(name):
     assert aggregate(name, 0) == 0.0
 
 
-@given(
-    num_slots=st.integers(1, 60),
-    data=st.data(),
-)
+@given(num_slots=st.integers(1, 60), data=st.data())
 def test_percentile_and_tenth_largest_agree_with_numpy(num_slots, data):
     counts = data.draw(st.lists(st.integers(1, num_slots), min_size=3, max_size=3))
     seed = data.draw(st.integers(0, 2**31))

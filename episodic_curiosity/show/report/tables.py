@@ -31,10 +31,7 @@ def beside_table(grid: Grid) -> Table:
     corner = str(grid.regime) if grid.measured else "not measured"
     head = [corner, *(short_name(task) for task in grid.tasks)]
     rows = [
-        [
-            Entry(row.name, colour=number),
-            *(_both(grid.place(row, task)) for task in grid.tasks),
-        ]
+        [Entry(row.name, colour=number), *(_both(grid.place(row, task)) for task in grid.tasks)]
         for number, row in enumerate(grid.experiment.rows, 1)
     ]
     return Table(head, rows)

@@ -134,15 +134,4 @@ def pick(colours: Shade, row: Plane, column: Plane) -> Shade:
     return shade
 
 
-PATTERNS = (
-    stripes,
-    checks,
-    patchwork,
-    dots,
-    rings,
-    fan,
-    waves,
-    bricks,
-    pebbles,
-    triangles,
-)
+PATTERNS = (stripes, checks, patchwork, dots, rings, fan, waves, bricks, pebbles, triangles)

@@ -125,11 +125,7 @@ class DMLabWorld(WorkerWorld):
             oracle_cell=ORACLE_CELL,
         )
         options = level.engine_options(
-            settings,
-            names,
-            far_starts=far_starts,
-            level_cache=level_cache,
-            renderer=renderer,
+            settings, names, far_starts=far_starts, level_cache=level_cache, renderer=renderer
         )
         workers = Workers(
             ENGINE,

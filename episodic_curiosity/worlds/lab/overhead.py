@@ -11,13 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from episodic_curiosity.worlds.base import Picture
-from episodic_curiosity.worlds.lab.elements import (
-    COLOURS,
-    CellKind,
-    Colour,
-    Sprite,
-    Theme,
-)
+from episodic_curiosity.worlds.lab.elements import COLOURS, CellKind, Colour, Sprite, Theme
 
 Points = NDArray[np.float32]
 

@@ -34,9 +34,7 @@ def register() -> None:
     for name, task in IDS.items():
         if name not in gymnasium.registry:
             gymnasium.register(
-                id=name,
-                vector_entry_point=f"{__name__}:MazeVectorEnv",
-                kwargs={"task": task},
+                id=name, vector_entry_point=f"{__name__}:MazeVectorEnv", kwargs={"task": task}
             )
 
 

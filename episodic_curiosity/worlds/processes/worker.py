@@ -33,11 +33,7 @@ PARENT_CHECKS = 0.2  # seconds between checks that the parent is alive
 
 Fields = Mapping[str, tuple[Sequence[int], str]]  # name: shape and dtype for one environment
 Row = dict[str, NDArray[Any]]
-ASKED: Fields = {
-    "action": ((), "int64"),
-    "seed": ((), "uint32"),
-    "last": ((), "bool"),
-}
+ASKED: Fields = {"action": ((), "int64"), "seed": ((), "uint32"), "last": ((), "bool")}
 ANSWERED: Fields = {
     "reward": ((), "float32"),
     "end": ((), "uint8"),

@@ -108,11 +108,7 @@ def test_steps_until_the_reward_stays(tmp_path):
     [
         ([ARRIVES] * 3, [NEVER, ARRIVES, NEVER], "ppo+icm never does (2 of 3 seeds)"),
         ([NEVER] * 3, [ARRIVES] * 3, "ppo+ec never does"),
-        (
-            [NEVER, ARRIVES],
-            [NEVER] * 2,
-            "ppo+icm never does; ppo+ec never does (1 of 2 seeds)",
-        ),
+        ([NEVER, ARRIVES], [NEVER] * 2, "ppo+icm never does; ppo+ec never does (1 of 2 seeds)"),
     ],
 )
 def test_who_never_gets_there(tmp_path, ours, theirs, text):

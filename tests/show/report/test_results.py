@@ -39,10 +39,7 @@ def test_every_experiment_is_there_and_none_mixes_steps(layout):
         EXPERIMENTS
     )
     table1 = [grid for grid in layout.grids if grid.experiment.name == "table1"]
-    assert [grid.regime for grid in table1] == [
-        Regime("gpu", STEPS),
-        Regime("gpu", 1_000_000),
-    ]
+    assert [grid.regime for grid in table1] == [Regime("gpu", STEPS), Regime("gpu", 1_000_000)]
     long, short = (place(grid, "ppo", "maze/no-reward") for grid in table1)
     assert long.values == [260.0, 190.0, 200.0, 180.0, 210.0]
     assert short.values == [150.0]
@@ -57,10 +54,7 @@ def test_presets_are_kept_apart(tmp_path):
         for grid in lay_out(tmp_path).grids
         if grid.measured and grid.experiment.name == "table1"
     }
-    assert values == {
-        Regime("gpu", STEPS): [10.0],
-        Regime("cpu", STEPS): [20.0],
-    }
+    assert values == {Regime("gpu", STEPS): [10.0], Regime("cpu", STEPS): [20.0]}
 
 
 def test_a_place_by_hand(layout):

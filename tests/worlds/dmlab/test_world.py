@@ -11,12 +11,7 @@ import torch
 from episodic_curiosity.worlds.base import SPLITS
 from episodic_curiosity.worlds.dmlab import world as module
 from episodic_curiosity.worlds.dmlab.far_starts import path_lengths
-from episodic_curiosity.worlds.dmlab.levels import (
-    DMLAB_30,
-    HELD_OUT,
-    MIXER_SEEDS,
-    find_level,
-)
+from episodic_curiosity.worlds.dmlab.levels import DMLAB_30, HELD_OUT, MIXER_SEEDS, find_level
 from episodic_curiosity.worlds.lab.tasks import ACTION_SETS
 from episodic_curiosity.worlds.maze.tasks import TASKS
 from episodic_curiosity.worlds.registry import make_world

@@ -34,11 +34,7 @@ class TestConformance(WorldConformance):
 
     def make(self, num_envs: int = NUM_ENVS, seed: int = 7) -> World:
         return make_world(
-            f"vizdoom/{self.task}",
-            num_envs=num_envs,
-            seed=seed,
-            episode_steps=7,
-            num_workers=2,
+            f"vizdoom/{self.task}", num_envs=num_envs, seed=seed, episode_steps=7, num_workers=2
         )
 
 

@@ -13,6 +13,8 @@ from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state
 from episodic_curiosity.worlds.maze.tasks import TASKS
 from tests.worlds.maze.rules.game import Game
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("task", ["sparse", "sparse-doors", "dense-1", "dense-2"])
 def test_a_step_is_one_graph_without_waiting(task):
