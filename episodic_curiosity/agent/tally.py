@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from episodic_curiosity.bonus.oracle import Coverage
+from episodic_curiosity.bonus.coverage import Coverage
 from episodic_curiosity.bonus.state import check_part, check_parts, copied
 from episodic_curiosity.worlds.base import Step, WorldSpec
 

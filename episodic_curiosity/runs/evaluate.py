@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.agent.network import Agent
-from episodic_curiosity.bonus.oracle import Coverage, place_reached
+from episodic_curiosity.bonus.coverage import Coverage, place_reached
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.stored_run import read_run
 from episodic_curiosity.support.checks import check_at_least

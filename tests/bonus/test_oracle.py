@@ -5,7 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig, VisitedCells
+from episodic_curiosity.bonus.coverage import VisitedCells
+from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig
 from tests.bonus.steps import spec, step
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.bonus.coverage import Coverage
 from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.bonus.oracle import Coverage
 from episodic_curiosity.worlds.base import Picture, Step, World
 
 Points = NDArray[np.float32]  # (places, 2)
