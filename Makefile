@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST ?= $(BIN)/pytest
+# A process per core, each with one thread.
+PARALLEL := OMP_NUM_THREADS=1 $(PYTEST) -n auto --dist loadgroup
 
 .PHONY: demo quick test test-gpu check format lint types bench soak pictures clean
 
@@ -11,10 +13,10 @@ demo: $(READY)  ## a curious agent beside plain PPO, on two CPU cores
 	$(BIN)/python examples/demo.py
 
 quick: $(READY)  ## the tests that take under two minutes together
-	$(PYTEST) -m 'not (slow or network or browser or gpu)'
+	$(PARALLEL) -m 'not (slow or network or browser or gpu)'
 
 test: $(READY)  ## all tests but those for a GPU
-	$(PYTEST) -m 'not gpu'
+	$(PARALLEL) -m 'not gpu'
 
 test-gpu:  ## the tests for a GPU; fails where one is skipped. Without .venv: PYTEST='python -m pytest'
 	$(PYTEST) -m gpu --no-skips

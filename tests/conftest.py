@@ -23,6 +23,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("needs a GPU")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps a module on one worker of pytest-xdist, and all of ViZDoom on the same.
+
+    Modules share expensive fixtures. ViZDoom's tests look for engines and shared memory that
+    others have left behind.
+    """
+    for item in items:
+        module = item.nodeid.partition("::")[0]
+        starts_engines = any(word in item.nodeid.lower() for word in ("doom", "scenario"))
+        item.add_marker(pytest.mark.xdist_group("vizdoom" if starts_engines else module))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """With --no-skips a skipped test fails the session, so that a lane cannot pass empty."""
