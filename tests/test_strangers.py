@@ -184,13 +184,14 @@ class TestScenarios:
         cli.main([*evaluate, "--trust"])  # the real engine
         assert "basic.cfg: 1 episodes" in capsys.readouterr().out
 
-    @pytest.mark.parametrize("line", ["vizdoom_path = {trap}", "vizdoomPath={trap}"])
+    @pytest.mark.parametrize("line", ["vizdoom_path = trap", "vizdoomPath=trap"])
     def test_no_scenario_chooses_the_program(self, doom_run, tmp_path, capsys, line):
-        marker, trap = tmp_path / "marker", tmp_path / "trap"
+        marker = tmp_path / "marker"
+        folder = Path(shutil.copytree(doom_run, tmp_path / "run"))
+        trap = folder / "trap"  # ViZDoom takes a path from the .cfg's folder
         trap.write_text(f"#!/bin/sh\ntouch {marker}\n")
         trap.chmod(0o755)
-        folder = Path(shutil.copytree(doom_run, tmp_path / "run"))
-        tamper(folder, doom_run, line.format(trap=trap))
+        tamper(folder, doom_run, line)
         for command in commands(folder, tmp_path):
             said = refused(capsys, *command, "--trust")
             assert "which is not passed to ViZDoom: remove that line" in said
