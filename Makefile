@@ -18,8 +18,8 @@ quick: $(READY)  ## the tests that take under two minutes together
 test: $(READY)  ## all tests but those for a GPU
 	$(PARALLEL) -m 'not gpu'
 
-test-gpu:  ## the tests for a GPU; fails where one is skipped. Without .venv: PYTEST='python -m pytest'
-	$(PYTEST) -m gpu --no-skips
+test-gpu:  ## the tests for a GPU; fails where one is skipped. Without .venv: PYTEST='python3 -m pytest'
+	$(PYTEST) -m gpu --no-skips $(sort $(dir $(shell grep -rl --include=*.py "mark.gpu" tests)))
 
 check: lint types test  ## what continuous integration runs
 

@@ -6,7 +6,7 @@ from episodic_curiosity.agent.network import Agent, load
 from episodic_curiosity.bonus.curiosity import EpisodicCuriosity
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.reachability.experience import Frames
-from episodic_curiosity.reachability.network import FAST, PAPER, RNetwork
+from episodic_curiosity.reachability.network import FAST, PAPER, SMALL, RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.training import FitConfig, FitReport, accuracy, fit
@@ -18,6 +18,7 @@ from episodic_curiosity.worlds.registry import make_world
 __all__ = [
     "FAST",
     "PAPER",
+    "SMALL",
     "Agent",
     "EpisodicCuriosity",
     "EpisodicMemory",

@@ -33,7 +33,8 @@ class PPOConfig:
     lam: float = 0.95  # of generalised advantage estimation
     learning_rate: float = 2.5e-4
     clip_range: float = 0.1
-    decay: Literal["linear", "constant"] = "linear"  # learning rate and clip range, to 0
+    decay: Literal["linear", "constant"] = "linear"  # of the learning rate and the clip range
+    decay_horizon: float = 1.0  # times the run's updates until 0; 1.1 in the authors' release
     value_coefficient: float = 0.5
     entropy_coefficient: float = 0.0021
     max_gradient_norm: float = 0.5
@@ -49,6 +50,9 @@ class PPOConfig:
             check_at_least(name, getattr(self, name), 1)
         for name in ("learning_rate", "clip_range", "max_gradient_norm"):
             check_number(name, getattr(self, name), above=0)
+        check_number("decay_horizon", self.decay_horizon)
+        if self.decay_horizon < 1:
+            raise ValueError(f"decay_horizon must be at least 1, got {self.decay_horizon!r}")
         for name in ("value_coefficient", "entropy_coefficient", "reward_scale"):
             check_number(name, getattr(self, name))
         for name in ("gamma", "lam", "bonus_gamma"):
@@ -129,7 +133,9 @@ class PPO:
         Raises FloatingPointError if a loss is not finite: the weights are then unusable.
         """
         self._check(rollout, number)
-        remaining = 1.0 - number / self.num_updates if self.config.decay == "linear" else 1.0
+        remaining = 1.0
+        if self.config.decay == "linear":
+            remaining -= number / (self.num_updates * self.config.decay_horizon)
         learning_rate = self.config.learning_rate * remaining
         self._optimiser.learning_rate.fill_(learning_rate)
         self._clip_range.fill_(self.config.clip_range * remaining)

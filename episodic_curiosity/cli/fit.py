@@ -27,13 +27,13 @@ class FitOptions:
     task: str | None = None  # the task of the random play
     tasks: str | None = None  # or several tasks with equal shares: a,b,c, or dmlab-30
     out: Path  # the folder for the R-network
-    preset: str = PRESET  # paper, gpu or cpu
+    preset: str = PRESET  # paper, gpu, turbo or cpu
     steps: int | None = None  # of random play, over all environments; None: the preset's
     seed: int = 0  # of all random numbers
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU if available
-    # Architecture of the R-network: the paper's or the fast one. None: the preset's.
+    # R-network: the paper's, its comparator on a small embedder, or fast. None: the preset's.
     architecture: Annotated[
-        Literal["paper", "fast"] | None, tyro.conf.arg(name="r-network")
+        Literal["paper", "small", "fast"] | None, tyro.conf.arg(name="r-network")
     ] = None
     world: WorldConfig
     r_network: RNetworkOptions

@@ -28,9 +28,9 @@ from episodic_curiosity.runs.stored_run import loads, read_run
 class Shortcuts:
     """Options that the first pass has already applied; listed here for `--help`."""
 
-    # Architecture of the R-network: the paper's or the fast one. None: the preset's.
+    # R-network: the paper's, its comparator on a small embedder, or fast. None: the preset's.
     architecture: Annotated[
-        Literal["paper", "fast"] | None, tyro.conf.arg(name="r-network")
+        Literal["paper", "small", "fast"] | None, tyro.conf.arg(name="r-network")
     ] = None
     r_network_from: Path | None = None  # folder with an R-network fitted by `curiosity fit`
     r_network_tasks: str | None = None  # fit it to random play of several tasks: a,b,c

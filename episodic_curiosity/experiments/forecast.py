@@ -26,7 +26,7 @@ from episodic_curiosity.worlds.registry import make_world
 
 # Steps/s, to an order of magnitude, on the preset's hardware: two CPU cores or one H200. Used
 # until a similar cell has been measured.
-ROUGH_RATES = {"cpu": 1_000.0, "gpu": 100_000.0, "paper": 1_000.0}
+ROUGH_RATES = {"cpu": 1e3, "gpu": 5e4, "turbo": 2e5, "paper": 1e3}
 ROUGH_RATE_ON_THE_HOST = 2_000.0
 # Speed of evaluation relative to training, and steps of an episode.
 ROUGH_PLAYING, ROUGH_EPISODE = 3.0, 1_800

@@ -68,7 +68,9 @@ class Architecture(TypedDict):
 
 
 PAPER: Architecture = {"embedder": "resnet18", "comparator": "mlp", "branches": "shared"}
+SMALL: Architecture = {"embedder": "small", "comparator": "mlp", "branches": "shared"}
 FAST: Architecture = {"embedder": "small", "comparator": "dot", "branches": "unshared"}
+ARCHITECTURES = {"paper": PAPER, "small": SMALL, "fast": FAST}
 
 
 class Embeddings(NamedTuple):

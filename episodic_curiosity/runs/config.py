@@ -14,8 +14,7 @@ from episodic_curiosity.agent.ppo import PPOConfig
 from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.bonus.registry import BonusConfig, find_bonus
 from episodic_curiosity.reachability.network import (
-    FAST,
-    PAPER,
+    ARCHITECTURES,
     Branches,
     ComparatorName,
     EmbedderName,
@@ -69,12 +68,11 @@ class RNetworkOptions:
         return {name: getattr(self, name) for name in names}
 
     def with_architecture(self, name: str) -> Self:
-        """A copy with the architecture of the paper or the fast one."""
-        check_choice("the R-network", name, ("paper", "fast"))
-        if name == "paper":
-            return dataclasses.replace(self, **PAPER)
+        """A copy with the architecture of this name."""
+        check_choice("the R-network", name, ARCHITECTURES)
+        changed = dataclasses.replace(self, **ARCHITECTURES[name])
         # With no embedder named, it is chosen by the view: frames or vectors.
-        return dataclasses.replace(dataclasses.replace(self, **FAST), embedder=None)
+        return changed if name == "paper" else dataclasses.replace(changed, embedder=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +93,7 @@ class Run:
 
     task: str  # see `curiosity tasks`
     method: str  # see `curiosity methods`
-    preset: str  # source of the other defaults: paper, gpu or cpu
+    preset: str  # source of the other defaults, see runs/presets.py
     steps: int  # summed over all environments, including random play
     seed: int  # of all random numbers
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU if available

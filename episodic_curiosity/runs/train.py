@@ -169,8 +169,9 @@ def _learn(
 ) -> None:
     """Runs the remaining updates; writes metrics and checkpoints."""
     number = _begin(run, parts, record, display)
+    metrics: dict[str, float] = {}
     while number < run.num_updates:
-        metrics = _update(parts, number, record)
+        metrics |= _update(parts, number, record)
         number += 1
         is_last = number == run.num_updates
         if number % run.record.metrics_every == 0 or is_last:
@@ -180,6 +181,7 @@ def _learn(
             display.update(steps, metrics)
             for trouble in parts.diagnosis.look(metrics):
                 display.note(f"warning: {trouble}")
+            metrics = {}
         if number % run.record.checkpoint_every == 0 or is_last or stop.is_set:
             # In this order: if the run is killed in between, a resumed run does both again.
             parts.save(record.folder)

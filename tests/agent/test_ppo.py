@@ -199,7 +199,12 @@ def test_no_auxiliary_no_next_observations(monkeypatch):
 
 @pytest.mark.parametrize(
     ("decay", "rates", "clipped"),
-    [("linear", [2.5e-4, 1.25e-4, 0.25e-4], [0, 1, 1]), ("constant", [2.5e-4] * 3, [0, 0, 0])],
+    [
+        ({"decay": "linear"}, [2.5e-4, 1.25e-4, 0.25e-4], [0, 1, 1]),
+        # Of 1.25 times 10 updates, 12.5 are to come, then 7.5 and 3.5.
+        ({"decay_horizon": 1.25}, [2.5e-4, 1.5e-4, 0.7e-4], [0, 1, 1]),
+        ({"decay": "constant"}, [2.5e-4] * 3, [0, 0, 0]),
+    ],
 )
 def test_learning_rate_and_clip_range_decay(decay, rates, clipped):
     agent = make_agent()
@@ -209,7 +214,7 @@ def test_learning_rate_and_clip_range_decay(decay, rates, clipped):
         log_prob = policy.log_prob(rollout.action.flatten()).view(6, 4)
     rollout = rollout._replace(log_prob=log_prob - math.log(1.08))  # a ratio of 1.08
     state = {name: tensor.clone() for name, tensor in agent.state_dict().items()}
-    ppo = make_ppo(agent, decay=decay, num_minibatches=1, num_epochs=1)
+    ppo = make_ppo(agent, **decay, num_minibatches=1, num_epochs=1)
     for number, rate, fraction in zip((0, 5, 9), rates, clipped, strict=True):
         agent.load_state_dict(state)
         metrics = ppo.update(rollout, number)
@@ -329,6 +334,7 @@ def test_an_agent_that_does_not_fit():
         ({"num_steps": 0}, "num_steps must be an integer of at least 1, got 0"),
         ({"gamma": 1.5}, "gamma must be a number from 0 to 1, got 1.5"),
         ({"learning_rate": 0}, "learning_rate must be a finite number above 0, got 0"),
+        ({"decay_horizon": 0.5}, "decay_horizon must be at least 1, got 0.5"),
         ({"decay": "cosine"}, "decay must be one of linear, constant, got 'cosine'"),
         ({"bonus_gamma": 0.9}, "bonus_gamma must be None without bonus_head, got 0.9"),
         ({"bonus_head": True, "bonus_gamma": -1}, "bonus_gamma must be a number from 0 to 1"),

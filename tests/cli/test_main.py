@@ -159,7 +159,10 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
         ("train --resume --method ppo", "name the run to resume: --resume --out FOLDER"),
         ("train --resume --out nowhere", "nowhere/config.json cannot be read"),
         ("train --task maze/sparse --method a2c", "method must be one of ppo, ppo+1,"),
-        ("train --task maze/sparse --preset tpu", "preset must be one of paper, gpu, cpu"),
+        (
+            "train --task maze/sparse --preset tpu",
+            "preset must be one of paper, gpu, turbo, cpu",
+        ),
         ("train --task maze/sparse --steps many", "--steps: must be an integer"),
         ("table table1 --steps 1e6", "such as 1_000_000, got '1e6'"),
         ("train --task maze/sparse --steps 10", "10 steps are too few: one rollout takes"),
@@ -175,7 +178,7 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
         ("train --task gym/CartPole-v1 --world.maze-size 9", "--world.maze-size"),
         ("train --task maze/sparse --method ppo --bonus.alpha 1", "--bonus.alpha"),
         ("train --task maze/sparse --method ppo --r-network fast", "ppo has no R-network"),
-        ("train --task maze/sparse --r-network big", "must be one of paper, fast"),
+        ("train --task maze/sparse --r-network big", "must be one of paper, small, fast"),
         (
             "train --task maze/sparse --r-network-tasks maze/dense-1",
             "fits its R-network online, not to",
@@ -280,7 +283,7 @@ def test_help_shows_what_would_be_used(capsys):
     assert stop.value.code == 0
     said = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "Trains ppo+ec on maze/sparse. Hyper-parameters: Table S3" in said
-    assert "--world.num-envs INT stepped as one batch (default: 1024)" in said
+    assert "--world.num-envs INT stepped as one batch (default: 96)" in said
     assert "--bonus.alpha FLOAT scale (default: 0.0301724)" in said
     assert "--r-network.random-play.steps INT" in said
     assert "--r-network.online" not in said

@@ -136,7 +136,7 @@ def test_control_c_is_answered_once(monkeypatch, capsys):
         ("ant --world maze", ("the world of ant must be one of ant",)),
         ("claims --world ant", ("the world of claims", "vizdoom, maze, dmlab")),
         ("claims --cell maze/sparse:ppo:0", ("--cell is for a table",)),
-        ("table1 --preset huge", ("preset must be one of paper, gpu, cpu",)),
+        ("table1 --preset huge", ("preset must be one of paper, gpu, turbo, cpu",)),
         ("table1 --cell maze/sparse:ppo", ("--cell must be TASK:METHOD:SEED",)),
         ("table1 --cell maze/sparse:ppo:x", ("--cell must be TASK:METHOD:SEED",)),
         ("table1 --cell maze/sprase:ppo:0", ("the task of table1", "maze/sparse", "sprase")),
@@ -210,9 +210,9 @@ def test_a_plan_without_anything_measured_is_rough(tmp_path):
     assert all(entry.is_rough for entry in entries)
     by_label = {entry.cell.key.label: entry for entry in entries}
     ppo, ec, eco = (by_label[f"maze/sparse:{name}:0"] for name in ("ppo", "ppo+ec", "ppo+eco"))
-    # Of 1,024 environments, 200 slots of 512 numbers of 4 bytes, in three checkpoints; ECO's
+    # Of 96 environments, 200 slots of 512 numbers of 4 bytes, in three checkpoints; ECO's
     # 720,000 steps.
-    assert ec.peak_bytes - ppo.peak_bytes > 3 * 1024 * 200 * 512 * 4
+    assert ec.peak_bytes - ppo.peak_bytes > 3 * 96 * 200 * 512 * 4
     assert eco.peak_bytes - ec.peak_bytes > 3 * 720_000 * 256
     assert by_label["maze/sparse:ppo+ec@mlp:0"].steps_left == 2_500_000  # random play alone
 
@@ -223,13 +223,13 @@ def test_a_plan_counts_the_frames_of_worlds_that_cannot_redraw(tmp_path):
         (entry,) = forecast([Cell(key=key)], tmp_path, tmp_path)
         return entry.peak_bytes
 
-    # ECO's history, and what its older checkpoint may refer to: twice 200 updates of 32,768.
-    frames = (720_000 + 2 * 200 * 32_768) * 84 * 84 * 3
+    # ECO's history, and what its older checkpoint may refer to: twice 250 updates of 3,072.
+    frames = (720_000 + 2 * 250 * 3_072) * 84 * 84 * 3
     for task in ("dmlab/sparse", "vizdoom/sparse"):
         assert frames < peak(task, "ppo+eco") < frames + 1e9
     assert peak("maze/sparse", "ppo+eco") < 3e9
     # CartPole shows four floats.
-    floats = peak("gym/CartPole-v1", "ppo+eco") - (720_000 + 2 * 200 * 32_768) * 16
+    floats = peak("gym/CartPole-v1", "ppo+eco") - (720_000 + 2 * 250 * 3_072) * 16
     assert 0 < floats < 1e9
 
 

@@ -12,7 +12,7 @@ from episodic_curiosity.runs.settings import TASK_SETS
 from episodic_curiosity.worlds.registry import FAMILIES
 
 ROOT = Path(__file__).parents[2]
-STEPS = {"paper": 20_000_000, "gpu": 20_000_000, "cpu": 200_000}
+STEPS = {"paper": 20_000_000, "gpu": 20_000_000, "turbo": 20_000_000, "cpu": 200_000}
 
 
 def cell(variant=None, method="ppo+ec", steps=20_000_000, measure="agent", **more):
@@ -125,13 +125,14 @@ def test_universal_is_the_papers_where_there_is_dmlab_30():
 
 
 def test_a_variant_that_is_the_plain_method_is_measured_once():
-    plain = find("table1", "ppo+ec", "no-reward").key
-    # The fast R-network has unshared branches and a dot product; the paper's, mlp and shared.
-    assert find("parts", "un-shared dot").key == plain
-    assert find("parts", "complete").key.variant == "mlp"
-    plain = find("table1", "ppo+ec", "no-reward", preset="paper").key
-    assert find("parts", "complete", preset="paper").key == plain
-    assert find("parts", "un-shared dot", preset="paper").key.variant == "unshared-dot"
+    # The fast R-network has unshared branches and a dot product; the others, mlp and shared.
+    plain = find("table1", "ppo+ec", "no-reward", preset="cpu").key
+    assert find("parts", "un-shared dot", preset="cpu").key == plain
+    assert find("parts", "complete", preset="cpu").key.variant == "mlp"
+    for preset in ("paper", "gpu", "turbo"):
+        plain = find("table1", "ppo+ec", "no-reward", preset=preset).key
+        assert find("parts", "complete", preset=preset).key == plain
+        assert find("parts", "un-shared dot", preset=preset).key.variant == "unshared-dot"
     # Asked about a place, nobody minds what could not be run.
     assert find("parts", "complete", steps=1, preset="huge").key.table == "parts"
     assert find("parts", "complete", steps=1, preset="paper").key.table == "table1"

@@ -195,7 +195,7 @@ def test_the_fast_r_network_takes_the_embedder_that_views_need():
     assert r_network.with_architecture("paper").architecture["embedder"] == "resnet18"
     assert r_network.with_architecture("paper").with_architecture("fast") == r_network
     assert r_network.architecture["embedder"] is None
-    with pytest.raises(ValueError, match="the R-network must be one of paper, fast"):
+    with pytest.raises(ValueError, match="the R-network must be one of paper, small, fast"):
         r_network.with_architecture("large")
 
 
@@ -208,6 +208,6 @@ def test_every_method_says_what_it_is():
 
 
 def test_random_play_that_is_too_brief_is_refused_before_it_begins():
-    run = resolve("maze/no-reward", "ppo+ec", "gpu", 100_000, seed=0)
+    run = resolve("maze/no-reward", "ppo+ec", "turbo", 100_000, seed=0)
     with pytest.raises(ValueError, match=r"are 12 for each of 1024 .* at least 27: give more"):
         _ = run.num_updates

@@ -1,8 +1,10 @@
 """Presets: the published setting to the letter, and runs that fit a GPU or a laptop."""
 
+import dataclasses
+
 import pytest
 
-from episodic_curiosity.reachability.network import FAST, PAPER
+from episodic_curiosity.reachability.network import PAPER
 from episodic_curiosity.runs import settings
 from episodic_curiosity.runs.presets import PRESETS, resolve
 from episodic_curiosity.worlds.registry import make_world
@@ -28,38 +30,58 @@ def test_paper_refits_as_published():
     assert (online.fit.batch_size, online.fit.pairs.sampler) == (64, "online")
 
 
-def test_gpu_has_big_minibatches_also_where_the_host_simulates():
+def test_gpu_optimises_as_published_whatever_simulates():
+    for task in ("maze/sparse", "gym/CartPole-v1", "vizdoom/sparse", "ant/no-reward"):
+        run, paper = (resolve(task, "ppo+ec", name, 20_000_000, 0) for name in ("gpu", "paper"))
+        assert (run.world.num_envs, run.ppo.num_steps) == (96, 32)
+        assert run.batch_size == paper.batch_size == 3_072
+        assert run.num_updates == paper.num_updates
+        assert dataclasses.replace(run.ppo, num_steps=256) == paper.ppo
+        assert paper.ppo.decay_horizon == 1.1
     run = resolve("maze/sparse", "ppo+ec", "gpu", 20_000_000, seed=0)
-    assert (run.world.num_envs, run.ppo.num_steps, run.batch_size) == (1024, 32, 32_768)
-    assert run.batch_size // run.ppo.num_minibatches == 4096
     assert run.world.view_size is None
     assert run.world.stagger
-    assert run.r_network.architecture.items() >= (FAST | {"embedder": None}).items()
     fit = run.r_network.random_play.fit
-    assert fit.iterations * fit.batch_size == 12_288_000
-    host = resolve("gym/CartPole-v1", "ppo+ec", "gpu", 20_000_000, seed=0)
-    assert host.world.num_envs == 64
-    assert (host.batch_size, host.ppo.num_minibatches) == (32_768, 8)
-    ants = resolve("ant/no-reward", "ppo+ec", "gpu", 10_000_000, seed=0)
-    assert (ants.world.num_envs, ants.ppo.num_steps, ants.ppo.num_minibatches) == (256, 32, 8)
+    assert fit.iterations * fit.batch_size == 12_288_000  # 12,800,000 in the paper
+    online, published = (
+        resolve("maze/sparse", "ppo+eco", name, 20_000_000, 0).r_network.online
+        for name in ("gpu", "paper")
+    )
+    assert (online.refit_every, online.fit.epochs) == (published.refit_every, 10)
 
 
-def test_ants_have_the_paper_s_comparator_where_there_is_a_gpu_for_it():
-    for method in ("ppo+ec", "ppo+eco"):
-        ants = resolve("ant/no-reward", method, "gpu", 10_000_000, seed=0).r_network
-        assert (ants.embedder, ants.comparator, ants.branches) == (None, "mlp", "shared")
-        assert (ants.random_play or ants.online).fit.pairs.k == 5
-    for preset, comparator in (("cpu", "dot"), ("paper", "mlp")):
-        ants = resolve("ant/no-reward", "ppo+ec", preset, 10_000_000, seed=0).r_network
-        assert ants.comparator == comparator
-        assert ants.random_play.fit.pairs.k == 5
+def test_turbo_has_large_minibatches_where_the_gpu_simulates():
+    run = resolve("maze/sparse", "ppo+ec", "turbo", 20_000_000, seed=0)
+    assert (run.world.num_envs, run.ppo.num_steps, run.batch_size) == (1024, 32, 32_768)
+    assert run.batch_size // run.ppo.num_minibatches == 4096
+    assert run.ppo.learning_rate == 4 * 2.5e-4
+    assert not run.ppo.clip_values
+    assert not run.ppo.timeouts_are_ends
+    for task in ("gym/CartPole-v1", "ant/no-reward"):
+        turbo, gpu = (resolve(task, "ppo", name, 10**7, 0) for name in ("turbo", "gpu"))
+        assert (turbo.ppo, turbo.world) == (gpu.ppo, gpu.world)
+
+
+@pytest.mark.parametrize("task", ["maze/sparse", "ant/no-reward"])
+@pytest.mark.parametrize("method", ["ppo+ec", "ppo+eco"])
+def test_the_comparator_is_the_paper_s_where_there_is_a_gpu_for_it(method, task):
+    for preset, comparator, branches in (
+        ("paper", "mlp", "shared"),
+        ("gpu", "mlp", "shared"),
+        ("turbo", "mlp", "shared"),
+        ("cpu", "dot", "unshared"),
+    ):
+        r_network = resolve(task, method, preset, 10_000_000, seed=0).r_network
+        assert (r_network.comparator, r_network.branches) == (comparator, branches)
+        assert r_network.embedder == ("resnet18" if preset == "paper" else None)
+        assert (r_network.random_play or r_network.online).fit.pairs.k == 5
 
 
 @pytest.mark.parametrize(
     ("preset", "sizes"), [("paper", (12, 256, 4)), ("cpu", (16, 64, 2))], ids=["paper", "cpu"]
 )
 @pytest.mark.parametrize("task", ["maze/sparse", "gym/CartPole-v1", "ant/no-reward"])
-def test_the_other_presets_have_one_batch_for_all(preset, sizes, task):
+def test_paper_and_cpu_have_one_batch_for_all(preset, sizes, task):
     run = resolve(task, "ppo", preset, 20_000_000, seed=0)
     assert (run.world.num_envs, run.ppo.num_steps, run.ppo.num_minibatches) == sizes
 
@@ -99,7 +121,9 @@ def test_every_combination_shares_its_rollouts_out_evenly(task, method, preset):
 
 
 def test_an_unknown_preset_lists_the_choices():
-    with pytest.raises(ValueError, match="preset must be one of paper, gpu, cpu, got 'tpu'"):
+    with pytest.raises(
+        ValueError, match="preset must be one of paper, gpu, turbo, cpu, got 'tpu'"
+    ):
         resolve("maze/sparse", "ppo", "tpu", 1000, seed=0)
 
 
