@@ -33,7 +33,7 @@ class Batch(NamedTuple):
     num_steps: int  # per environment
     minibatch_size: int
     learning_rate_factor: float = 1.0  # relative to the paper's
-    # Values are clipped, time-outs are ends and a tenth of the decay is left, as in the release.
+    # As in the release: values clipped, time-outs as ends, 9% of the rate left at the end.
     as_published: bool = True
 
 
