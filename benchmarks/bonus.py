@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
-from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.reachability.comparators import MlpComparator
 from episodic_curiosity.reachability.network import Embeddings, RNetwork
 
@@ -71,11 +70,11 @@ class LoopOverEnvironments:
 def full_bonus(num_envs: int, capacity: int, comparator: str, device: str) -> EpisodicBonus:
     """The batched bonus with full memories."""
     r_network = RNetwork((8,), comparator=comparator, embedding_size=SIZE).to(device)
-    memory = EpisodicMemory(num_envs, capacity, SIZE, device=device)
-    memory.embeddings.normal_()
-    memory.added.fill_(capacity)
     r_network.fitted.fill_(True)
-    return EpisodicBonus(r_network, memory, EpisodicConfig(memory_capacity=capacity))
+    bonus = EpisodicBonus(r_network, num_envs, EpisodicConfig(memory_capacity=capacity))
+    bonus.memory.embeddings.normal_()
+    bonus.memory.added.fill_(capacity)
+    return bonus
 
 
 def best_seconds(step: Callable[[], object], seconds: float) -> float:

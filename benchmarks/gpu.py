@@ -21,8 +21,6 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from episodic_curiosity.agent.network import Agent
-from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 from episodic_curiosity.reachability.random_play import random_play
 from episodic_curiosity.reachability.training import FitConfig, fit
 from episodic_curiosity.runs.config import Run
@@ -91,7 +89,7 @@ def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, flo
     with TemporaryDirectory() as folder, warming_up(torch.device("cuda")):
         world = _world(run, "train")
         parts = Parts.make(run, world, Path(folder))
-        if isinstance(parts.curiosity, EpisodicBonus):
+        if parts.r_network is not None:
             parts.r_network.fitted.fill_(True)
     parts.collector.reset()
     for number in range(2):  # compiles and captures
@@ -105,7 +103,7 @@ def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, flo
     seconds = dict.fromkeys(PIECES, 0.0)
     seconds["play"] = whole * _timed(parts.collector.collect, num_updates)
     seconds["learn"] = whole * _timed(lambda: parts.ppo.update(rollout, 1), num_updates)
-    if isinstance(parts.curiosity, EpisodicBonus):
+    if parts.r_network is not None:
         seconds |= _r_network_work(run, parts)
     return start, seconds, torch.cuda.max_memory_allocated() / 1e9
 
@@ -113,6 +111,8 @@ def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, flo
 def _r_network_work(run: Run, parts: Parts) -> Seconds:
     """Seconds of random play and the fit, or of all refits, scaled up from slices."""
     assert run.r_network is not None
+    assert parts.r_network is not None
+    r_network = parts.r_network
     world = _world(run, "r-network")
     num_envs = world.spec.num_envs
     random_play(world, num_envs * 10, seed=0, progress=False)  # captures
@@ -126,20 +126,19 @@ def _r_network_work(run: Run, parts: Parts) -> Seconds:
         few, more = (
             dataclasses.replace(config, iterations=count, epochs=None) for count in (5, FITTED)
         )
-        fit(parts.r_network, experience, few, progress=False)  # compiles
+        fit(r_network, experience, few, progress=False)  # compiles
         times = []
         for part in (few, more):
             begin = time.perf_counter()
-            fit(parts.r_network, experience, part, progress=False)
+            fit(r_network, experience, part, progress=False)
             torch.cuda.synchronize()
             times.append(time.perf_counter() - begin)
         return (times[1] - times[0]) / (FITTED - 5)
 
-    if isinstance(parts.curiosity, OnlineEpisodicBonus):
-        online = parts.curiosity.fitting.config
-        assert online.fit.iterations is not None
+    online = run.r_network.online
+    if online is not None:
         refits = STEPS // online.refit_every
-        return {"fit": refits * online.fit.iterations * fitted(online.fit)}
+        return {"fit": refits * online.fit.num_iterations(online.history) * fitted(online.fit)}
     play = run.r_network.random_play
     assert play is not None
     assert play.fit.iterations is not None

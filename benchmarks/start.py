@@ -17,7 +17,6 @@ from tempfile import TemporaryDirectory
 import torch
 from torch._dynamo.utils import get_compilation_metrics
 
-from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.train import Parts
 from episodic_curiosity.support.checks import usable_device
@@ -59,7 +58,7 @@ def main() -> None:
             )
             lap("levels")
             parts = Parts.make(run, world, Path(folder))
-            if isinstance(parts.curiosity, EpisodicBonus):
+            if parts.r_network is not None:
                 parts.r_network.fitted.fill_(True)
         lap("networks and the start of the compiler")
         parts.collector.reset()

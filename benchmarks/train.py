@@ -27,7 +27,6 @@ import torch
 from stable_baselines3.common.vec_env import VecEnv
 
 from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 from episodic_curiosity.reachability.training import FitConfig, fit
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import PRESETS, resolve
@@ -109,6 +108,7 @@ def ours(run: Run, folder: Path) -> tuple[Parts, Update]:
     parts = Parts.make(run, world, folder)
     parts.collector.reset()
     if isinstance(parts.curiosity, EpisodicBonus):
+        assert parts.r_network is not None
         parts.r_network.fitted.fill_(True)
         parts.curiosity.memory.embeddings.normal_()
         parts.curiosity.memory.added.fill_(parts.curiosity.memory.capacity)
@@ -116,10 +116,8 @@ def ours(run: Run, folder: Path) -> tuple[Parts, Update]:
     def update() -> None:
         rollout = parts.collector.collect()
         parts.ppo.update(rollout, 0)
-        if isinstance(parts.curiosity, OnlineEpisodicBonus):
-            fitting = parts.curiosity.fitting
-            fitting.extend(rollout.snapshot, rollout.first[:-1])
-            fitting.steps_since_fit = 0
+        if parts.replay is not None:
+            parts.replay.extend(rollout.snapshot, rollout.first[:-1])
         else:
             parts.bonus.learn(rollout)
 
@@ -174,13 +172,13 @@ def best_updates(updates: dict[str, Update], seconds: float) -> dict[str, np.nda
 
 def seconds_to_fit(parts: Parts, config: FitConfig) -> np.ndarray:
     """Seconds of a complete fit to ECO's replay, (2,), extrapolated from two short ones."""
-    assert isinstance(parts.curiosity, OnlineEpisodicBonus)
-    replay = parts.curiosity.fitting.replay
+    replay, r_network = parts.replay, parts.r_network
     assert replay is not None
+    assert r_network is not None
 
     def short(iterations: int) -> Callable[[], object]:
         shortened = dataclasses.replace(config, iterations=iterations, epochs=None)
-        return lambda: fit(parts.r_network, replay, shortened, progress=False)
+        return lambda: fit(r_network, replay, shortened, progress=False)
 
     few, more = (np.min([seconds_of(short(n)) for _ in range(2)], axis=0) for n in (FEW, MORE))
     each = (more - few) / (MORE - FEW)
@@ -189,12 +187,12 @@ def seconds_to_fit(parts: Parts, config: FitConfig) -> np.ndarray:
 
 def play_on(parts: Parts, num_steps: int) -> None:
     """Adds that many steps of every environment to ECO's replay, enough for a fit."""
-    assert isinstance(parts.curiosity, OnlineEpisodicBonus)
+    assert parts.replay is not None
     played = 0
     while played < num_steps:
         rollout = parts.collector.collect()
         assert rollout.snapshot is not None
-        parts.curiosity.fitting.extend(rollout.snapshot, rollout.first[:-1])
+        parts.replay.extend(rollout.snapshot, rollout.first[:-1])
         played += rollout.num_steps
 
 

@@ -87,7 +87,7 @@ def main() -> None:
             memory_capacity=1000,
         )
         paid = [
-            curiosity.bonus(
+            curiosity.bonus_same_step(
                 world.redraw(moved(still, motion, time)), torch.full((NUM_ANTS,), time == 0)
             ).mean()
             for time in range(NUM_STEPS)

@@ -78,7 +78,7 @@ def main() -> None:
         bonuses = []
         for place in path:
             view = ring.view(torch.tensor([place]))
-            bonuses.append(curiosity.bonus(view, torch.tensor([first])).item())
+            bonuses.append(curiosity.bonus_same_step(view, torch.tensor([first])).item())
             first = False
         newly = int(curiosity.memory.count) - remembered
         remembered += newly

@@ -102,7 +102,7 @@ class _Watched:
         stored = torch.zeros_like(step.first)
         if self._bonus is not None:
             before = self._bonus.memory.added.clone()
-            self._bonus.bonus(step)
+            self._bonus.bonus_same_step(step.view, step.first)
             # The first observation of a later episode is not part of this one.
             stored = (self._bonus.memory.added > before) & (opens or ~step.first)
         self._stored.append(stored)

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.tally import EpisodeTally
-from episodic_curiosity.bonus.base import Bonus
-from episodic_curiosity.bonus.state import copied
+from episodic_curiosity.bonus.base import Bonus, shown
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.support.randomness import random_bits, seed_words
+from episodic_curiosity.support.state import copied
 from episodic_curiosity.worlds.base import (
     RedrawableWorld,
     RestorableWorld,
@@ -75,7 +75,7 @@ class Collector:
         step = self.world.reset(seed)
         self._see(step.observation, step.first, step.view)
         self.tally.open(step)
-        self.bonus.bonus(step, None)
+        self.bonus.begin(shown(self.bonus, step))
         self._hold(step)
 
     @torch.no_grad()
@@ -211,7 +211,8 @@ class Collector:
         """Pays for the step that is held, and records it."""
         rollout, slot, step = self._rollout, self._slot, self._held
         assert step is not None
-        bonus = self.bonus.bonus(step, self._action)
+        seen = shown(self.bonus, step)
+        bonus = self.bonus.bonus_same_step(seen, step.first, action=self._action)
         self.tally.add(step, self._action, bonus)
         kept = {"reward": step.reward, "bonus": bonus, "terminated": step.terminated}
         for name, tensor in kept.items():

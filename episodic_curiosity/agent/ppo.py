@@ -3,19 +3,20 @@
 Shapes: T steps, N environments, B samples in a minibatch, H value heads.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from episodic_curiosity.agent.advantages import advantages
 from episodic_curiosity.agent.losses import clipped_gain, value_error
 from episodic_curiosity.agent.minibatches import Minibatch, Minibatches
 from episodic_curiosity.agent.network import Agent
-from episodic_curiosity.agent.optimiser import Optimiser
+from episodic_curiosity.bonus.auxiliary import Auxiliary
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
+from episodic_curiosity.support.optimiser import Optimiser
 from episodic_curiosity.support.randomness import random_bits, seed_words
 from episodic_curiosity.worlds.base import Rollout
 
@@ -72,15 +73,6 @@ class PPOConfig:
     def num_values(self) -> int:
         """H, the number of value heads that the agent must have."""
         return 2 if self.bonus_head else 1
-
-
-class Auxiliary(Protocol):
-    """A loss on the same minibatches, with the same Adam and gradient clipping (ICM)."""
-
-    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
-
-    def loss(self, batch: Minibatch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Returns a term of PPO's loss and 0-dim metrics; must not synchronise."""
 
 
 class PPO:

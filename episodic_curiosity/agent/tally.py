@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.bonus.coverage import Coverage
-from episodic_curiosity.bonus.state import check_part, check_parts, copied
+from episodic_curiosity.support.state import check_part, check_parts, copied
 from episodic_curiosity.worlds.base import Step, WorldSpec
 
 SUMS = ("episodes", "reward", "bonus", "length", "coverage")

@@ -1,36 +1,269 @@
-"""The interface of all bonuses."""
+"""The base of all bonuses: the calls of a training loop, checks and state, written once.
 
+Shapes: N environments.
+"""
+
+import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from torch import Tensor
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
-from episodic_curiosity.worlds.base import Rollout, Step
+from episodic_curiosity.bonus.auxiliary import Auxiliary
+from episodic_curiosity.bonus.diagnosis import Advice, Diagnosed, Diagnosis
+from episodic_curiosity.bonus.statistics import BonusStatistics
+from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.reachability.online import OnlineFitting
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_mask,
+    check_views,
+    first_difference,
+    to_tensor,
+)
+from episodic_curiosity.support.state import copied
+from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
+
+Given = Tensor | NDArray[Any]  # a tensor on the bonus's device, or an array, which is copied
 
 
-class Bonus(Protocol):
-    """Computes a bonus for each step of N environments and learns from rollouts.
+@dataclass(frozen=True, kw_only=True)
+class BonusConfig:
+    """The options of a bonus; a subclass adds fields of plain values with defaults."""
 
-    `bonus` updates its state in place and does not synchronise with the GPU, so that it can be
-    captured in a CUDA graph. `learn` may synchronise.
+
+@dataclass(frozen=True, kw_only=True)
+class BonusContext:
+    """What a run gives its bonus besides the config and the world's spec."""
+
+    seed: int
+    r_network: RNetwork | None = None  # if the method has one
+    fitting: OnlineFitting | None = None  # refits it during the run
+
+
+class Sight(NamedTuple):
+    """What N environments show; rows that neither open nor step must leave no trace."""
+
+    seen: Tensor  # (N, ...), anything in the other rows, also NaN
+    opens: Tensor  # (N,) bool, an episode begins with it
+    stepped: Tensor  # (N,) bool, an action led to it
+    action: Tensor | None  # (N,) int64, or (N, ...) float32
+
+    @property
+    def rows(self) -> Tensor:
+        """(N,) bool, the rows that count."""
+        return self.opens | self.stepped
+
+
+class Bonus(nn.Module, ABC):
+    """Pays N environments for what they see, and may learn from it.
+
+    A subclass registers its tensors as buffers and modules, changes them in place, and
+    implements `pay` without synchronising with the GPU, so that a CUDA graph can capture it.
     """
 
-    needs_views: bool  # `learn` needs `snapshot` or `view` in the rollout
+    sees: ClassVar[Literal["view", "observation", "position"]] = "view"  # a field of Step
+    learnt: ClassVar[tuple[str, ...]] = ()  # modules and buffers that a trained run hands on
+    advice: ClassVar[Advice] = Advice()  # for warnings when curiosity cannot work
+    pays: ClassVar[bool] = True  # False: there is nothing to show
+    needs_views = False  # `learn` needs `snapshot` or `view` in the trainer's rollouts
+    config: Any = None
 
-    def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:
-        """Returns the bonus (N,) float32 for the action that led to this step.
+    opened: Tensor  # (N,) bool, an episode was ever begun here
+    _everywhere: Tensor  # (N,) bool, all true
+    _nowhere: Tensor  # (N,) bool, all false
+    _without_begin: Tensor  # (N,) bool, stepped before `begin`
+    _not_finite: Tensor  # () bool, a row had NaN or infinity
 
-        It is zero at the first step of an episode, which no action led to.
+    def __init__(
+        self, num_envs: int, seen_shape: tuple[int, ...] | None, device: torch.device | str
+    ) -> None:
+        """`seen_shape` is that of one environment; None: what it is shown does not matter."""
+        super().__init__()
+        check_at_least("num_envs", num_envs, 1)
+        self.num_envs = num_envs
+        self.seen_shape = seen_shape
+        self.paid = BonusStatistics(torch.device(device))
+        true = torch.ones(num_envs, dtype=torch.bool, device=device)
+        self.register_buffer("opened", ~true)
+        for name, mask in (("everywhere", true), ("nowhere", ~true), ("without_begin", ~true)):
+            self.register_buffer(f"_{name}", mask, persistent=False)
+        self.register_buffer("_not_finite", torch.tensor(False, device=device), False)
+        self._diagnosis: Diagnosis | None = None
+        self._warned: set[str] = set()
+
+    @classmethod
+    @abstractmethod
+    def for_run(cls, config: Any, spec: WorldSpec, context: BonusContext) -> Self:
+        """Creates the bonus of a run."""
+
+    @abstractmethod
+    def pay(self, now: Sight) -> Tensor:
+        """Takes in what is seen and returns the bonus (N,), which counts where `stepped`."""
+
+    def begin(self, seen: Given, *, where: Given | None = None) -> None:
+        """Begins an episode with (N, ...) what is seen, in the rows of the (N,) mask `where`.
+
+        Nothing is paid: no action led there. Without a mask, all rows begin.
         """
+        self._pay(seen, self._mask("where", where), self._nowhere, None)
 
-    def learn(self, rollout: Rollout) -> dict[str, float]:
-        """Learns from a rollout and returns training metrics, if any."""
+    def bonus(
+        self, seen: Given, *, action: Given | None = None, where: Given | None = None
+    ) -> Tensor:
+        """Returns the bonus (N,) of (N, ...) what is seen after a step, 0 outside `where`.
+
+        The last observation of an episode is paid too. A row that was never begun is paid 0 if
+        its bonus depends on a memory.
+        """
+        return self._pay(seen, self._nowhere, self._mask("where", where), action)
+
+    def bonus_same_step(
+        self, seen: Given, first: Given, *, action: Given | None = None
+    ) -> Tensor:
+        """Begins episodes where the (N,) mask `first` is true and pays the other rows.
+
+        This is the authors' convention, in one call: where an episode has ended, `seen` is
+        already of the next one, and the last observation is neither paid nor remembered.
+        """
+        first = self._mask("first", first)
+        return self._pay(seen, first, ~first, action)
+
+    def learn(self, rollout: Rollout | None = None) -> dict[str, float]:  # noqa: ARG002
+        """Learns from what was seen and returns training metrics; may synchronise.
+
+        Our own trainer passes its rollout, for bonuses that keep snapshots instead of views.
+        """
+        return {}
+
+    def auxiliary(self) -> Auxiliary | None:
+        """Returns the part that learns with PPO's optimiser, if there is one."""
+        return None
 
     def metrics(self) -> dict[str, float]:
-        """Returns metrics since the last call; synchronises with the GPU."""
+        """Returns metrics for a logger, since the last call, and warns once of any trouble."""
+        self._raise_if_not_finite()
+        metrics = self.statistics()
+        if self._without_begin.any():
+            self._warn_once("bonus() was called in rows where begin() never was: call begin()")
+        if self._diagnosis is None:
+            self._diagnosis = Diagnosis(Diagnosed(advice=self.advice, config=self.config))
+        for trouble in self._diagnosis.look(metrics):
+            self._warn_once(trouble)
+        return metrics
 
-    def state_dict(self) -> dict[str, Any]:
+    def statistics(self) -> dict[str, float]:
+        """Returns metrics since the last call, without warnings; synchronises with the GPU."""
+        return self.paid.metrics()
+
+    def state_dict(self, **options: Any) -> dict[str, Any]:  # type: ignore[override]
         """Returns a copy of the complete state, for an exact resume."""
+        return copied(super().state_dict(**options))
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores a state of `state_dict`."""
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> Any:
+        """Restores a state of `state_dict`; raises before anything has changed."""
+        state = state_dict
+        found = {name: part for name, part in state.items() if isinstance(part, Tensor)}
+        if difference := first_difference(found, self._tensors()):
+            raise ValueError(f"the bonus's state {difference}")
+        for name, module in self.named_modules():
+            if isinstance(module, Bonus):
+                extra = state.get(".".join(filter(None, (name, "_extra_state"))))
+                module.check_extra_state(extra)
+        return super().load_state_dict(state, strict, assign)
+
+    def load_learnt(self, state: Mapping[str, Any], names: tuple[str, ...]) -> None:
+        """Takes these modules and buffers from a state of any number of environments."""
+        own, found = (
+            {name: part for name, part in tensors.items() if name.split(".")[0] in names}
+            for tensors in (self._tensors(), state)
+        )
+        if difference := first_difference(found, own):
+            raise ValueError(f"the bonus's state {difference}")
+        for name, tensor in own.items():
+            tensor.detach().copy_(found[name])
+
+    def check_extra_state(self, extra: Any) -> None:
+        """Raises unless `set_extra_state` accepts this; there is none by default."""
+        if extra is not None:
+            raise ValueError(f"the bonus's state has something unexpected: {extra!r:.80}")
+
+    def train(self, mode: bool = True) -> Self:  # noqa: ARG002
+        """Stays in evaluation mode: networks are in training mode only inside `learn`."""
+        return super().train(False)
+
+    def pay_rows(self, now: Sight) -> Tensor:
+        """As `pay`, with zeros where no step was taken; keeps the statistics."""
+        bonus = self.pay(now).masked_fill(~now.stepped, 0.0)
+        self.paid.add(bonus, where=now.stepped)
+        return bonus
+
+    @property
+    def device(self) -> torch.device:
+        """The device of all its tensors."""
+        return self.paid.sums.device
+
+    @torch.no_grad()
+    def _pay(self, seen: Any, opens: Tensor, stepped: Tensor, action: Any) -> Tensor:
+        seen = to_tensor(self.sees, seen, self.device)
+        if action is not None:
+            action = to_tensor("action", action, self.device)
+        now = Sight(seen, opens, stepped, action)
+        self._check(now)
+        self.opened |= opens
+        self._without_begin |= stepped & ~self.opened
+        return self.pay_rows(now)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """All tensors of `state_dict`, without asking for what else it holds."""
+        tensors: dict[str, Tensor] = dict(self.named_parameters())
+        for prefix, module in self.named_modules():
+            for name, buffer in module.named_buffers(recurse=False):
+                if name not in module._non_persistent_buffers_set:
+                    tensors[f"{prefix}.{name}".removeprefix(".")] = buffer
+        return tensors
+
+    def _mask(self, name: str, given: Any) -> Tensor:
+        if given is None:
+            return self._everywhere
+        mask = to_tensor(name, given, self.device)
+        check_mask(name, mask, self.num_envs, self.device)
+        return mask
+
+    def _check(self, now: Sight) -> None:
+        """Checks the shape of what is seen, and the rows that count for NaN and infinity.
+
+        A GPU is not asked now, which would synchronise: `learn` and `metrics` raise.
+        """
+        if self.seen_shape is None:
+            return
+        shape, device = self.seen_shape, self.device
+        check_views(self.sees, now.seen, shape, device, self.num_envs, now.rows)
+        if device.type != "cpu" and now.seen.dtype == torch.float32:
+            self._not_finite |= (~now.seen.isfinite().flatten(1).all(dim=1) & now.rows).any()
+
+    def _raise_if_not_finite(self) -> None:
+        if self._not_finite:
+            self._not_finite.zero_()
+            raise ValueError(
+                f"{self.sees} must be finite, got NaN or infinity in an earlier call"
+            )
+
+    def _warn_once(self, trouble: str) -> None:
+        if trouble not in self._warned:
+            self._warned.add(trouble)
+            warnings.warn(trouble, RuntimeWarning, stacklevel=3)
+
+
+def shown(bonus: Bonus, step: Step) -> Tensor:
+    """What a bonus sees of a step of our own worlds."""
+    seen: Tensor | None = getattr(step, bonus.sees)
+    if seen is None:
+        raise ValueError(f"this bonus needs a {bonus.sees}, got a step without it")
+    return seen

@@ -46,14 +46,9 @@ class VisitedCells(nn.Module):
         self.register_buffer("_places", places, persistent=False)
 
     @classmethod
-    def of(cls, spec: WorldSpec, cell: float | None = None) -> Self:
-        """Makes one for a world, with the world's oracle cells unless another size is given."""
-        if not spec.has_position:
-            raise ValueError(
-                f"{spec.task} does not tell positions: there are no cells to visit"
-            )
-        cell = spec.oracle_cell if cell is None else cell
-        return cls(spec.num_envs, spec.episode_steps, cell, spec.device)
+    def of(cls, spec: WorldSpec) -> Self:
+        """Makes one for a world."""
+        return cls(spec.num_envs, spec.episode_steps, cell_of(spec), spec.device)
 
     @property
     def num_envs(self) -> int:
@@ -63,12 +58,13 @@ class VisitedCells(nn.Module):
     def device(self) -> torch.device:
         return self.codes.device
 
-    def visit(self, position: Tensor, first: Tensor) -> Tensor:
+    def visit(self, position: Tensor, first: Tensor, where: Tensor | None = None) -> Tensor:
         """Enters (N, 3) positions; returns (N,) whether the cell is new in its episode.
 
         Where the (N,) mask `first` is true, the cells and the count of the previous episode are
-        cleared first. A respawn within an episode clears nothing. An episode longer than
-        `episode_steps` finds no new cells once all V places are taken.
+        cleared first. Rows outside the (N,) mask `where` enter nothing. A respawn within an
+        episode clears nothing. An episode longer than `episode_steps` finds no new cells once
+        all V places are taken.
         """
         check_tensor("position", position, (self.num_envs, 3), self.device)
         check_mask("first", first, self.num_envs, self.device)
@@ -81,6 +77,8 @@ class VisitedCells(nn.Module):
         is_known = ((codes == code) & (places < self.count[:, None])).any(dim=1)
         is_full = self.count == len(self._places)
         new = ~(is_known | is_full)
+        if where is not None:
+            new &= where
         place = self.count.clamp(max=len(self._places) - 1)[:, None]  # (N, 1), the next free
         kept = self.codes.gather(1, place)
         self.codes.scatter_(1, place, torch.where(new[:, None], code, kept))
@@ -97,6 +95,13 @@ class VisitedCells(nn.Module):
         farthest = (1 << AXIS_BITS - 1) - 1
         x, y, z = (cells.clamp(-farthest, farthest) + farthest).unbind(dim=1)
         return (x << 2 * AXIS_BITS) | (y << AXIS_BITS) | z
+
+
+def cell_of(spec: WorldSpec) -> float:
+    """The side of a world's oracle cells; raises if it does not tell positions."""
+    if not spec.has_position:
+        raise ValueError(f"{spec.task} does not tell positions: there are no cells to visit")
+    return spec.oracle_cell
 
 
 class Coverage(VisitedCells):

@@ -5,23 +5,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
-from episodic_curiosity.bonus.constant import ConstantConfig
-from episodic_curiosity.bonus.episodic import EpisodicConfig
-from episodic_curiosity.bonus.icm import MOST, ICMConfig
-from episodic_curiosity.bonus.oracle import OracleConfig
-from episodic_curiosity.bonus.registry import BonusConfig
-from episodic_curiosity.bonus.state import check_parts
+from episodic_curiosity.support.state import check_parts
 
 PATIENCE = 20  # checks averaged per verdict, so that a single update decides nothing
 
 
-class Diagnosed(NamedTuple):
-    """The settings of a run that the verdicts depend on."""
+class Advice(NamedTuple):
+    """What the warnings have to know of a kind of bonus; texts may name {config.field}."""
 
-    bonus: BonusConfig | None
-    reward_scale: float  # factor on the task's rewards
-    is_normalised: bool  # the bonus is normalised
-    is_online: bool  # the R-network is fitted during the run (ECO), not before it (EC)
+    scale: str = "scale"  # the field of its config that scales it
+    varies: bool = True  # it is meant to
+    is_bounded: bool = True  # a step pays at most `scale`
+    if_constant: str = "check what it is shown"
+    if_full: str = "try a larger memory"
+
+
+class Diagnosed(NamedTuple):
+    """The settings that the verdicts depend on."""
+
+    advice: Advice
+    config: Any  # of the bonus; None: there is none
+    reward_scale: float = 1.0  # factor on the task's rewards
+    is_normalised: bool = False  # the bonus is normalised
+    fit: str = "the FitConfig"  # where the settings of the R-network's fit are
+
+    @property
+    def scale(self) -> float:
+        value: float = getattr(self.config, self.advice.scale)
+        return value
 
 
 class Evidence(NamedTuple):
@@ -67,7 +78,7 @@ class Diagnosis:
 
     def look(self, metrics: Mapping[str, float]) -> list[str]:
         """Returns one sentence per trouble newly detected with these metrics."""
-        if self._run.bonus is None or metrics.get("r_network_fits") == 0:
+        if self._run.config is None or metrics.get("r_network_fits") == 0:
             return []  # ECO pays nothing before its first fit
         warnings = []
         for kind, evidence in _find(self._run, metrics).items():
@@ -102,11 +113,8 @@ def _find(run: Diagnosed, metrics: Mapping[str, float]) -> dict[str, Evidence]:
         found["full"] = Evidence(metrics["memory_full"], 1.0)
 
     mean, spread = metrics["bonus_mean"], metrics["bonus_spread"]
-    is_meant_to_vary = not isinstance(run.bonus, ConstantConfig)
-    if is_meant_to_vary:
-        # ICM's bonus is a prediction error, so its maximum is unknown.
-        largest = abs(mean) if isinstance(run.bonus, ICMConfig) else _scale(run)[1]
-        found["constant"] = Evidence(spread, largest)
+    if run.advice.varies:
+        found["constant"] = Evidence(spread, run.scale if run.advice.is_bounded else abs(mean))
 
     if "reward" in metrics:  # an episode has ended
         reward = abs(run.reward_scale * metrics["reward"])
@@ -114,7 +122,7 @@ def _find(run: Diagnosed, metrics: Mapping[str, float]) -> dict[str, Evidence]:
         # positive and negative bonuses cancel out.
         most = math.hypot(mean, spread) * metrics["length"] / metrics.get("bonus_divisor", 1.0)
         found["negligible"] = Evidence(most, reward)
-        if is_meant_to_vary and reward > 0:
+        if run.advice.varies and reward > 0:
             # The reward of all episodes: a goal that is still rarely found is what curiosity
             # is for, and no trouble.
             found["drowning"] = Evidence(abs(metrics["bonus"]), reward * metrics["episodes"])
@@ -128,21 +136,18 @@ def _tell(kind: str, run: Diagnosed, mean: Evidence) -> str:
             return (
                 f"the R-network's held-out accuracy is {mean.amount:.0%}, chance is 50%: its "
                 f"bonus is noise; try more steps of training data, more iterations in "
-                f"{_fit(run)}, or views that better show where the agent is"
+                f"{run.fit}, or views that better show where the agent is"
             )
         case "full":
-            assert isinstance(run.bonus, EpisodicConfig)
             return (
                 f"memories are full {mean.amount:.0%} of the time: replaced observations look "
-                f"novel again; try a bonus.memory_capacity above "
-                f"{run.bonus.memory_capacity}, or a bonus.novelty_threshold between "
-                f"{run.bonus.novelty_threshold:.3g} and "
-                f"{run.bonus.alpha * run.bonus.beta:.3g}, the largest bonus of a step"
+                f"novel again; {run.advice.if_full.format(config=run.config)}"
             )
         case "constant":
             return (
                 f"the bonus is nearly constant, with a spread of {mean.amount:.3g} against "
-                f"{mean.beside:.3g}: it cannot guide exploration; {_advice_on_constant(run)}"
+                f"{mean.beside:.3g}: it cannot guide exploration; "
+                f"{run.advice.if_constant.format(config=run.config, fit=run.fit)}"
             )
         case "negligible":
             return (
@@ -157,16 +162,6 @@ def _tell(kind: str, run: Diagnosed, mean: Evidence) -> str:
             )
 
 
-def _advice_on_constant(run: Diagnosed) -> str:
-    match run.bonus:
-        case EpisodicConfig():
-            return f"the R-network finds everything reachable, or nothing: check {_fit(run)}"
-        case OracleConfig():
-            return "no new cell is entered: try a smaller bonus.cell or a higher entropy"
-        case _:
-            return f"it is clipped at {MOST:g}: try a lower bonus.scale"
-
-
 def _advice_on_scale(run: Diagnosed, mean: Evidence) -> str:
     """Suggests a scale that makes an episode's bonus comparable to its reward."""
     if run.is_normalised:  # alpha has no effect
@@ -175,21 +170,8 @@ def _advice_on_scale(run: Diagnosed, mean: Evidence) -> str:
             f"rewards should be as large as the normalised bonus: try ppo.reward_scale "
             f"{suitable:.3g}"
         )
-    name, scale = _scale(run)
-    suitable = scale * mean.beside / mean.amount
+    suitable = run.scale * mean.beside / mean.amount
     return (
-        f"{name} must fit the range of the task's rewards: try {suitable:.3g} instead of "
-        f"{scale:g}"
+        f"bonus.{run.advice.scale} must fit the range of the task's rewards: try "
+        f"{suitable:.3g} instead of {run.scale:g}"
     )
-
-
-def _scale(run: Diagnosed) -> tuple[str, float]:
-    """Name and value of the setting that scales the bonus."""
-    assert run.bonus is not None
-    name = "alpha" if isinstance(run.bonus, EpisodicConfig | OracleConfig) else "scale"
-    return f"bonus.{name}", getattr(run.bonus, name)
-
-
-def _fit(run: Diagnosed) -> str:
-    """Path of the R-network's fit settings."""
-    return f"r_network.{'online' if run.is_online else 'random_play'}.fit"

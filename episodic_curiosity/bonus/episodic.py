@@ -5,22 +5,24 @@ Savinov et al. 2019, section 2. Shapes: N environments, K memory slots, D embedd
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 import torch
 from torch import Tensor
 
 from episodic_curiosity.bonus.aggregates import AGGREGATES
+from episodic_curiosity.bonus.base import Bonus, BonusConfig, BonusContext, Sight
+from episodic_curiosity.bonus.diagnosis import Advice
 from episodic_curiosity.bonus.memory import EpisodicMemory
-from episodic_curiosity.bonus.state import check_part, check_parts, copied
-from episodic_curiosity.bonus.statistics import BonusStatistics
+from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.reachability.network import Embeddings
+from episodic_curiosity.reachability.online import OnlineFitting
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
-from episodic_curiosity.worlds.base import Rollout, Step
+from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpisodicConfig:
+class EpisodicConfig(BonusConfig):
     """The bonus, in the paper's symbols (section 2)."""
 
     alpha: float = 0.030  # scale
@@ -40,92 +42,168 @@ class EpisodicConfig:
         check_number("beta", self.beta)
         check_number("novelty_threshold", self.novelty_threshold)
 
+    @property
+    def largest(self) -> float:
+        """The largest bonus of a step."""
+        return self.alpha * self.beta
+
 
 class Reachability(Protocol):
     """The part of RNetwork that the bonus uses."""
 
     @property
+    def device(self) -> torch.device: ...
+    @property
+    def view_shape(self) -> tuple[int, ...]: ...
+    @property
+    def slot_size(self) -> int: ...
+    @property
     def fitted(self) -> Tensor: ...
     @property
     def held_out_accuracy(self) -> Tensor: ...
-    def embed(self, view: Tensor) -> Embeddings: ...
+    def embed(self, view: Tensor, where: Tensor | None = None) -> Embeddings: ...
     def compare(self, stored: Tensor, asked: Tensor) -> Tensor: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> object: ...
 
 
-class EpisodicBonus:
-    """b = alpha * (beta - F(C(m, E(o)) for m in memory)), one b per environment."""
+class EpisodicBonus(Bonus):
+    """b = alpha * (beta - F(C(m, E(o)) for m in memory)), one b per environment.
 
-    needs_views = False
+    With `fitting`, the R-network is refitted to what is seen (ECO); without, it was fitted
+    beforehand (EC).
+    """
+
+    learnt = ("r_network",)
+    config: EpisodicConfig
+    advice = Advice(
+        scale="alpha",
+        if_constant="the R-network finds everything reachable, or nothing: check {fit}",
+        if_full="try a bonus.memory_capacity above {config.memory_capacity}, or a "
+        "bonus.novelty_threshold between {config.novelty_threshold:.3g} and "
+        "{config.largest:.3g}, the largest bonus of a step",
+    )
 
     def __init__(
-        self, r_network: Reachability, memory: EpisodicMemory, config: EpisodicConfig
+        self,
+        r_network: Reachability,
+        num_envs: int,
+        config: EpisodicConfig,
+        *,
+        fitting: OnlineFitting | None = None,
+        seed: int = 0,
     ) -> None:
-        self.r_network = r_network
-        self.memory = memory
+        device = r_network.device
+        super().__init__(num_envs, r_network.view_shape, device)
         self.config = config
-        self._paid = BonusStatistics(memory.device)
+        self.r_network = r_network
+        self.memory = EpisodicMemory(
+            num_envs,
+            config.memory_capacity,
+            r_network.slot_size,
+            replacement=config.replacement,
+            seed=seed,
+            device=device,
+        )
+        self.fitting = fitting
+        self.needs_views = fitting is not None and not fitting.records
 
-    @torch.no_grad()
-    def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
-        """Returns the bonus (N,) of the current observations and stores the novel ones."""
-        return self.rate(self.r_network.embed(step.view), step.first)
+    @classmethod
+    def for_run(cls, config: EpisodicConfig, spec: WorldSpec, context: BonusContext) -> Self:
+        assert context.r_network is not None
+        return cls(
+            context.r_network, spec.num_envs, config, fitting=context.fitting, seed=context.seed
+        )
 
-    @torch.no_grad()
-    def rate(self, embeddings: Embeddings, first: Tensor) -> Tensor:
-        """Returns the bonus (N,) of embedded observations and stores the novel ones.
+    def pay(self, now: Sight) -> Tensor:
+        """Returns the bonus (N,) of the current observations and stores the novel ones.
 
-        The first observation of an episode is stored, but its bonus is zero: no action led to
-        it. The same holds after a memory was cleared in mid-episode. The bonus is zero until
-        the R-network has been fitted, because it would be noise.
+        The first observation of an episode is stored. So is the first one after a memory was
+        cleared in mid-episode, or before any episode was begun; its bonus is zero. The bonus is
+        zero until the R-network has been fitted, because it would be noise.
         """
-        self.memory.clear(where=first)
+        if self.r_network.device != self.device:
+            raise RuntimeError(
+                f"the R-network was moved to {self.r_network.device} after the bonus was created "
+                f"on {self.device}; move it before"
+            )
+        if self.fitting is not None and self.fitting.records:
+            self.fitting.record(now.seen, now.opens, where=now.rows)
+        return self.rate(self.r_network.embed(now.seen, where=now.rows), now.opens, now.rows)
+
+    def rate(self, embeddings: Embeddings, opens: Tensor, rows: Tensor) -> Tensor:
+        """Returns the bonus (N,) of embedded observations and stores the novel ones of `rows`.
+
+        Where `opens`, the memory is emptied first.
+        """
+        self.memory.clear(where=opens)
         is_empty = self.memory.added == 0
         bonus = self.config.alpha * (self.config.beta - self._similarity(embeddings.asked))
         novel = bonus > self.config.novelty_threshold
-        self.memory.add(embeddings.stored, where=novel | is_empty)
-        bonus = bonus.masked_fill(is_empty | ~self.r_network.fitted, 0.0)
-        self._paid.add(bonus, where=~first)
-        return bonus
+        self.memory.add(embeddings.stored, where=(novel | is_empty) & rows)
+        return bonus.masked_fill(is_empty | ~self.r_network.fitted, 0.0)
 
-    def learn(self, rollout: Rollout) -> dict[str, float]:  # noqa: ARG002
-        """Does nothing: the R-network was fitted beforehand."""
-        return {}
+    def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
+        """Refits the R-network if that is due, and returns the metrics of the refit.
 
-    def metrics(self) -> dict[str, float]:
-        """Bonus statistics since the last call, and memory use; synchronises with the GPU."""
+        A refit clears the memories, because their embeddings are of the previous network.
+        """
+        if self.fitting is None:
+            if rollout is None:
+                raise ValueError(
+                    "learn refits the R-network during training: give online=OnlineConfig(), "
+                    "got an R-network that is fitted beforehand"
+                )
+            return {}
+        if rollout is not None:
+            self.fitting.extend(_seen(rollout), rollout.first[:-1])
+        if not self.fitting.is_due:
+            return {}
+        self._raise_if_not_finite()
+        report = self.fitting.refit()
+        if report:
+            self.memory.clear(where=self._everywhere)
+        return report
+
+    def statistics(self) -> dict[str, float]:
+        """Bonus statistics since the last call, memory use and refits."""
         count, capacity = self.memory.count.double(), self.memory.capacity
         metrics = {
-            **self._paid.metrics(),
+            **super().statistics(),
             "memory_fill": count.mean().item() / capacity,
             "memory_full": (count == capacity).double().mean().item(),  # share of environments
+            "r_network_fitted": float(self.r_network.fitted),
         }
         if self.r_network.fitted:
             metrics["r_network_accuracy"] = self.r_network.held_out_accuracy.item()
+        if self.fitting is not None:
+            metrics["r_network_fits"] = float(self.fitting.num_fits)
+            metrics["r_network_steps_since_fit"] = float(self.fitting.steps_since_fit)
         return metrics
 
-    def state_dict(self) -> dict[str, Any]:
-        """A copy of the R-network, the memories and the bonus statistics."""
-        return {
-            "r_network": copied(self.r_network.state_dict()),
-            "memory": copied(self.memory.state_dict()),
-            "paid": self._paid.sums.clone(),
-        }
+    def metrics(self) -> dict[str, float]:
+        metrics = super().metrics()
+        if self.fitting is not None and self.fitting.is_late:
+            self._warn_once(
+                f"the R-network should be refitted every {self.fitting.config.refit_every:,} "
+                f"steps, {self.fitting.steps_since_fit:,} have passed: call learn()"
+            )
+        return metrics
 
-    def check_state(self, state: Mapping[str, Any]) -> None:
-        """Raises unless `load_state_dict` accepts this state."""
-        check_parts(state, {"r_network", "memory", "paid"})
-        check_part(state, "r_network", self.r_network.state_dict())
-        check_part(state, "memory", self.memory.state_dict())
-        check_part(state, "paid", self._paid.sums)
+    def get_extra_state(self) -> Any:
+        """The state of the refits, including the replay (without the frames of a FrameFile)."""
+        return None if self.fitting is None else self.fitting.state_dict()
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores a state with the same R-network, number of environments and memory."""
-        self.check_state(state)
-        self.r_network.load_state_dict(state["r_network"])
-        self.memory.load_state_dict(state["memory"])
-        self._paid.sums.copy_(state["paid"])
+    def set_extra_state(self, state: Any) -> None:
+        if self.fitting is not None:
+            self.fitting.load_state_dict(state)
+
+    def check_extra_state(self, extra: Any) -> None:
+        if (extra is None) != (self.fitting is None):
+            wanted = "with" if self.fitting is not None else "without"
+            raise ValueError(f"the bonus's state must be of a run {wanted} refits")
+        if self.fitting is not None:
+            self.fitting.check_state(extra)
 
     def _similarity(self, asked: Tensor) -> Tensor:
         """F (N,) over each environment's memory."""
@@ -135,3 +213,26 @@ class EpisodicBonus:
             slots = slots[:, : max(1, int(count.max()))]
         similarity = self.r_network.compare(slots, asked)  # (N, K)
         return AGGREGATES[self.config.aggregate](similarity, count)
+
+
+def _seen(rollout: Rollout) -> Tensor:
+    """The snapshots or views (T, N, ...) of a rollout, for the replay."""
+    if rollout.snapshot is not None:
+        return rollout.snapshot
+    return rollout.observation[:-1] if rollout.view is None else rollout.view
+
+
+EC = Method(
+    name="ppo+ec",
+    line="episodic curiosity, R-network fitted to random play before the run",
+    config=EpisodicConfig,
+    bonus=EpisodicBonus,
+    r_network="random_play",
+)
+ECO = Method(
+    name="ppo+eco",
+    line="episodic curiosity, R-network refitted to the agent's play during the run",
+    config=EpisodicConfig,
+    bonus=EpisodicBonus,
+    r_network="online",
+)

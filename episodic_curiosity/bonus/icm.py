@@ -5,36 +5,34 @@ B transitions, A action size, D = 288 features.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, cross_entropy, normalize
 
-from episodic_curiosity.bonus.state import check_part, check_parts, copied
-from episodic_curiosity.bonus.statistics import BonusStatistics
-from episodic_curiosity.support.checks import (
-    check_at_least,
-    check_mask,
-    check_number,
-    check_tensor,
-    check_views,
-)
+from episodic_curiosity.bonus.auxiliary import Auxiliary, Transitions
+from episodic_curiosity.bonus.base import Bonus, BonusConfig, BonusContext, Sight
+from episodic_curiosity.bonus.diagnosis import Advice
+from episodic_curiosity.bonus.method import Method
+from episodic_curiosity.bonus.recent import RecentTransitions
+from episodic_curiosity.support.checks import check_at_least, check_number, check_tensor
 from episodic_curiosity.support.compiling import run_network
 from episodic_curiosity.support.convolutions import Halving
+from episodic_curiosity.support.optimiser import Optimiser
 from episodic_curiosity.support.pixels import autocast, computing_in, to_input
-from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
+from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 SIDE = 42  # of its input frames, in pixels
 NUM_FEATURES = 288  # output of the four convolutions: 32 filters x 3 x 3
 HIDDEN = 256
 MOST = 1.0  # the bonus is clipped at this value
+BATCH, MAX_NORM = 256, 0.5  # of its own Adam: transitions of a step, bound on the gradient
 
 
 @dataclass(frozen=True, kw_only=True)
-class ICMConfig:
+class ICMConfig(BonusConfig):
     """The paper's ICM settings; the defaults are those for DMLab."""
 
     scale: float = 0.55  # of the bonus
@@ -49,17 +47,146 @@ class ICMConfig:
             raise ValueError(f"ratio must be in [0, 1], got {self.ratio!r}")
 
 
-class Transitions(Protocol):
-    """The part of a minibatch that the loss uses."""
+class ICMBonus(Bonus):
+    """b = scale * |predicted features - features|^2 / 2, clipped at 1.
 
-    @property
-    def observation(self) -> Tensor: ...  # (B, ...)
-    @property
-    def next_observation(self) -> Tensor | None: ...  # (B, ...)
-    @property
-    def action(self) -> Tensor: ...  # (B,) int64, or (B, ...) float32
-    @property
-    def connected(self) -> Tensor: ...  # (B,) bool, both observations are of one episode
+    The previous observation is kept rather than its features, because the weights may change
+    between two steps. In our trainer it sees the policy's observation and learns with PPO's
+    optimiser, as the paper's did; in other loops `learn` takes a pass over the newest steps
+    with an Adam of its own, where `strength` matters little.
+
+    Args:
+        observation_shape: of one environment, (channels, height, width) or (features,).
+        num_envs: N, the number of environments.
+        num_actions: number of discrete actions; 0 if actions are continuous.
+        action_shape: of one continuous action.
+        observation_dtype: torch.uint8 for frames of bytes, torch.float32 otherwise.
+        config: scale, ratio and strength.
+        learning_rate: of its own Adam; None: PPO trains it, through `auxiliary`.
+        num_steps: S, the newest steps that `learn` takes in; 2 * S * N times the bytes of an
+            observation.
+        seed: of the first weights and the order of learning.
+        device: of all tensors.
+    """
+
+    sees = "observation"
+    learnt = ("model",)
+    # A prediction error: its maximum is unknown.
+    advice = Advice(
+        is_bounded=False, if_constant=f"it is clipped at {MOST:g}: try a lower bonus.scale"
+    )
+    config: ICMConfig
+    previous: Tensor  # (N, ...)
+
+    def __init__(
+        self,
+        observation_shape: tuple[int, ...],
+        num_envs: int,
+        *,
+        num_actions: int = 0,
+        action_shape: tuple[int, ...] = (),
+        observation_dtype: torch.dtype = torch.uint8,
+        config: ICMConfig | None = None,
+        learning_rate: float | None = 1e-3,
+        num_steps: int = 128,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(num_envs, observation_shape, device)
+        check_at_least("seed", seed, 0)
+        if not (num_actions or action_shape):
+            raise ValueError("ICM needs num_actions or action_shape, got neither")
+        self.config = config or ICMConfig()
+        self.action_shape = action_shape
+        self._seed, self._passes = seed, 0
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            model = ICM(observation_shape, num_actions, action_shape, self.config)
+        self.model = model.to(device)
+        size = (num_envs, *observation_shape)
+        previous = torch.zeros(size, dtype=observation_dtype, device=device)
+        self.register_buffer("previous", previous)
+        self.recent: RecentTransitions | None = None
+        self._optimiser: Optimiser | None = None
+        if learning_rate is not None:
+            check_number("learning_rate", learning_rate, above=0)
+            dtype = torch.int64 if num_actions else torch.float32
+            action = torch.zeros((num_envs, *action_shape), dtype=dtype, device=device)
+            self.recent = RecentTransitions(num_steps, previous, action)
+            self._optimiser = Optimiser(dict(self.model.named_parameters()), MAX_NORM)
+            self._optimiser.learning_rate.fill_(learning_rate)
+
+    @classmethod
+    def for_run(cls, config: ICMConfig, spec: WorldSpec, context: BonusContext) -> Self:
+        return cls(
+            spec.observation_shape,
+            spec.num_envs,
+            num_actions=spec.num_actions,
+            action_shape=spec.action_shape,
+            observation_dtype=spec.observation_dtype,
+            config=config,
+            learning_rate=None,
+            seed=context.seed,
+            device=spec.device,
+        )
+
+    def pay(self, now: Sight) -> Tensor:
+        seen, action = now.seen, now.action
+        if seen.dtype != self.previous.dtype:  # the two are concatenated
+            raise ValueError(
+                f"observation must be of dtype {self.previous.dtype}, got {seen.dtype}"
+            )
+        bonus = torch.zeros_like(now.stepped, dtype=torch.float32)
+        if action is not None:
+            check_tensor("action", action, (self.num_envs, *self.action_shape), self.device)
+            surprise = self.model.surprise(self.previous, seen, action)
+            # The scaled bonus is clipped, not the error. It is never negative.
+            bonus = (self.config.scale * surprise).clamp(max=MOST)
+            if self.recent is not None:
+                self.recent.add(self.previous, seen, action, where=now.stepped & self.opened)
+        elif self.device.type == "cpu" and now.stepped.any():
+            raise ValueError("ICM needs the action that led to each step, got action=None")
+        rows = now.rows.view(-1, *(1,) * (seen.dim() - 1))
+        self.previous.copy_(torch.where(rows, seen, self.previous))
+        return bonus
+
+    def learn(self, rollout: Rollout | None = None) -> dict[str, float]:  # noqa: ARG002
+        """Takes a pass over the newest steps, unless PPO's update trains the model."""
+        if self.recent is None or self._optimiser is None:
+            return {}
+        self._raise_if_not_finite()
+        batch = self.recent.take()
+        generator = torch.Generator().manual_seed(self._seed + 1_000_003 * self._passes)
+        self._passes += 1
+        order = torch.randperm(len(batch.connected), generator=generator).to(self.device)
+        told: list[dict[str, Tensor]] = []
+        for index in order.split(BATCH):
+            loss, metrics = self.model.loss(batch.select(index))
+            self._optimiser.descend(loss)
+            told.append(metrics)
+        names = told[0] if told else {}
+        return {name: float(sum(each[name] for each in told)) / len(told) for name in names}
+
+    def auxiliary(self) -> Auxiliary | None:
+        return self.model if self._optimiser is None else None
+
+    def get_extra_state(self) -> Any:
+        """The state of its own Adam."""
+        if self._optimiser is None:
+            return None
+        return {"passes": self._passes, "optimiser": self._optimiser.state_dict()}
+
+    def set_extra_state(self, state: Any) -> None:
+        if self._optimiser is not None:
+            self._passes = state["passes"]
+            self._optimiser.load_state_dict(state["optimiser"])
+
+    def check_extra_state(self, extra: Any) -> None:
+        if (extra is None) != (self._optimiser is None):
+            wanted = "an" if self._optimiser is not None else "no"
+            raise ValueError(f"the bonus's state must be of an ICM with {wanted} own Adam")
+        if self._optimiser is not None:
+            self._optimiser.check_state(extra["optimiser"])
 
 
 class ICM(nn.Module):
@@ -70,12 +197,18 @@ class ICM(nn.Module):
 
     _choices: Tensor  # (A,) int64, 0 .. A - 1, kept on the device to avoid copies
 
-    def __init__(self, spec: WorldSpec, config: ICMConfig) -> None:
+    def __init__(
+        self,
+        observation_shape: tuple[int, ...],
+        num_actions: int,
+        action_shape: tuple[int, ...],
+        config: ICMConfig,
+    ) -> None:
         super().__init__()
         self.config = config
-        self.is_discrete = spec.num_actions > 0
-        action_size = spec.num_actions or math.prod(spec.action_shape)
-        self.features = _features(spec.observation_shape)
+        self.is_discrete = num_actions > 0
+        action_size = num_actions or math.prod(action_shape)
+        self.features = _features(observation_shape)
         self.inverse_model = _model(2 * NUM_FEATURES, action_size)
         self.forward_model = _model(NUM_FEATURES + action_size, NUM_FEATURES)
         self.register_buffer("_choices", torch.arange(action_size), persistent=False)
@@ -137,83 +270,6 @@ class ICM(nn.Module):
         return action.flatten(1).clamp(-1.0, 1.0)
 
 
-class ICMBonus:
-    """b = scale * |predicted features - features|^2 / 2, clipped at 1.
-
-    The input is the policy's observation. The previous observation is kept rather than its
-    features, because the weights may change between two steps.
-    """
-
-    needs_views = False
-
-    def __init__(self, spec: WorldSpec, config: ICMConfig, *, seed: int = 0) -> None:
-        check_at_least("seed", seed, 0)
-        self.spec = spec
-        self.config = config
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
-            self.model = ICM(spec, config).to(spec.device)
-        self.previous = torch.zeros(
-            (spec.num_envs, *spec.observation_shape),
-            dtype=spec.observation_dtype,
-            device=spec.device,
-        )
-        self._paid = BonusStatistics(spec.device)
-
-    @torch.no_grad()
-    def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:
-        """Returns the bonus (N,); zero if there is no action, as after a reset."""
-        self._check(step, action)
-        if action is None:
-            bonus = torch.zeros_like(step.reward)
-        else:
-            surprise = self.model.surprise(self.previous, step.observation, action)
-            # The scaled bonus is clipped, not the error. It is never negative.
-            bonus = (self.config.scale * surprise).clamp(max=MOST).masked_fill(step.first, 0.0)
-        self.previous.copy_(step.observation)
-        self._paid.add(bonus, where=~step.first)
-        return bonus
-
-    def _check(self, step: Step, action: Tensor | None) -> None:
-        num_envs, device = self.spec.num_envs, self.spec.device
-        shape = self.spec.observation_shape
-        check_views("observation", step.observation, shape, device, num_envs)
-        if step.observation.dtype != self.previous.dtype:  # the two are concatenated
-            given, wanted = step.observation.dtype, self.previous.dtype
-            raise ValueError(f"observation must be of dtype {wanted}, got {given}")
-        check_mask("first", step.first, num_envs, device)
-        if action is not None:
-            check_tensor("action", action, (num_envs, *self.spec.action_shape), device)
-        elif device.type == "cpu" and not step.first.all():
-            raise ValueError("action must be given in mid-episode, got None")
-
-    def learn(self, rollout: Rollout) -> dict[str, float]:  # noqa: ARG002
-        """Does nothing: PPO's update trains `model`."""
-        return {}
-
-    def metrics(self) -> dict[str, float]:
-        """Bonus statistics since the last call; synchronises with the GPU."""
-        return self._paid.metrics()
-
-    def state_dict(self) -> dict[str, Any]:
-        """A copy of the weights, the previous observations and the bonus statistics."""
-        return {
-            "model": copied(self.model.state_dict()),
-            "previous": self.previous.clone(),
-            "paid": self._paid.sums.clone(),
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores a state of the same world with the same number of environments."""
-        check_parts(state, {"model", "previous", "paid"})
-        check_part(state, "model", self.model.state_dict())
-        check_part(state, "previous", self.previous)
-        check_part(state, "paid", self._paid.sums)
-        self.model.load_state_dict(state["model"])
-        self.previous.copy_(state["previous"])
-        self._paid.sums.copy_(state["paid"])
-
-
 class Shrunk(nn.Module):
     """Shrinks frames to 42 x 42 by area averaging, with values in [0, 1]."""
 
@@ -253,3 +309,11 @@ def _faint(layer: nn.Linear) -> nn.Linear:
         layer.weight.copy_(0.01 * normalize(torch.randn_like(layer.weight), dim=1))
         layer.bias.zero_()
     return layer
+
+
+METHOD = Method(
+    name="ppo+icm",
+    line="intrinsic curiosity module: the prediction error of a forward model",
+    config=ICMConfig,
+    bonus=ICMBonus,
+)

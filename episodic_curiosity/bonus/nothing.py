@@ -1,36 +1,31 @@
 """No bonus, for plain PPO."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Self
 
-import torch
 from torch import Tensor
 
-from episodic_curiosity.bonus.state import check_parts
-from episodic_curiosity.worlds.base import Rollout, Step
+from episodic_curiosity.bonus.base import Bonus, BonusContext, Sight
+from episodic_curiosity.bonus.method import Method
+from episodic_curiosity.worlds.base import WorldSpec
 
 
-class NoBonus:
+class NoBonus(Bonus):
     """b = 0."""
 
-    needs_views = False
+    sees = "observation"
+    pays = False
 
-    def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
-        """Returns zeros (N,)."""
-        return torch.zeros_like(step.reward)
+    @classmethod
+    def for_run(cls, config: None, spec: WorldSpec, _: BonusContext) -> Self:  # noqa: ARG003
+        return cls(spec.num_envs, None, spec.device)
 
-    def learn(self, rollout: Rollout) -> dict[str, float]:  # noqa: ARG002
-        """Does nothing."""
+    def pay(self, now: Sight) -> Tensor:
+        return now.stepped * 0.0
+
+    def statistics(self) -> dict[str, float]:
         return {}
 
-    def metrics(self) -> dict[str, float]:
-        """Returns no metrics."""
-        return {}
 
-    def state_dict(self) -> dict[str, Any]:
-        """Returns an empty state."""
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Raises unless the state is empty."""
-        check_parts(state, set())
+METHOD = Method(
+    name="ppo", line="no bonus: the task's reward alone", config=None, bonus=NoBonus
+)

@@ -1,23 +1,24 @@
 """The Grid Oracle: pays for every cell of the floor that an episode enters for the first time.
 
-Unlike the other bonuses it reads positions: it is a reference. Shapes: N environments.
+Unlike the other bonuses it sees positions: it is a reference. Shapes: N environments.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
+import torch
 from torch import Tensor
 
-from episodic_curiosity.bonus.coverage import VisitedCells
-from episodic_curiosity.bonus.state import check_part, check_parts, copied
-from episodic_curiosity.bonus.statistics import BonusStatistics
+from episodic_curiosity.bonus.base import Bonus, BonusConfig, BonusContext, Sight
+from episodic_curiosity.bonus.coverage import VisitedCells, cell_of
+from episodic_curiosity.bonus.diagnosis import Advice
+from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.support.checks import check_number
-from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
+from episodic_curiosity.worlds.base import WorldSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class OracleConfig:
+class OracleConfig(BonusConfig):
     """The pay for a new cell, and the size of a cell."""
 
     alpha: float = 0.0524691  # the authors' launcher_script.py; 0.052 in the paper
@@ -29,45 +30,52 @@ class OracleConfig:
             check_number("cell", self.cell, above=0)
 
 
-class OracleBonus:
+class OracleBonus(Bonus):
     """b = alpha where the cell is new in this episode, else 0.
 
-    The cell an episode opens in is not paid for: no action led there. Neither is its last
-    place, which the authors' convention never shows to a bonus.
+    The cell an episode opens in is not paid for: no action led there.
+
+    Args:
+        num_envs: N, the number of environments.
+        episode_steps: of the longest episode; each takes 8 bytes per environment.
+        cell: side of a cell, in units of the positions.
+        config: the pay for a new cell.
+        device: of all tensors.
     """
 
-    needs_views = False
+    sees = "position"
+    config: OracleConfig
+    advice = Advice(
+        scale="alpha",
+        if_constant="no new cell is entered: try a smaller bonus.cell or a higher entropy",
+    )
 
-    def __init__(self, spec: WorldSpec, config: OracleConfig) -> None:
-        self.config = config
-        self.cells = VisitedCells.of(spec, config.cell)
-        self._paid = BonusStatistics(spec.device)
+    def __init__(
+        self,
+        num_envs: int,
+        episode_steps: int,
+        cell: float,
+        config: OracleConfig | None = None,
+        *,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(num_envs, (3,), device)
+        self.config = config or OracleConfig()
+        self.cells = VisitedCells(num_envs, episode_steps, cell, device)
 
-    def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
+    @classmethod
+    def for_run(cls, config: OracleConfig, spec: WorldSpec, _: BonusContext) -> Self:
+        cell = cell_of(spec) if config.cell is None else config.cell
+        return cls(spec.num_envs, spec.episode_steps, cell, config, device=spec.device)
+
+    def pay(self, now: Sight) -> Tensor:
         """Returns (N,) the pay for the cells entered, and remembers them."""
-        if step.position is None:
-            raise ValueError("the Grid Oracle needs positions, got a step without them")
-        new = self.cells.visit(step.position, step.first)
-        bonus = (new & ~step.first) * self.config.alpha
-        self._paid.add(bonus, where=~step.first)
-        return bonus
+        return self.cells.visit(now.seen, now.opens, where=now.rows) * self.config.alpha
 
-    def learn(self, rollout: Rollout) -> dict[str, float]:  # noqa: ARG002
-        """Does nothing: there is nothing to learn."""
-        return {}
 
-    def metrics(self) -> dict[str, float]:
-        """Bonus statistics since the last call; synchronises with the GPU."""
-        return self._paid.metrics()
-
-    def state_dict(self) -> dict[str, Any]:
-        """A copy of the cells visited and of the statistics."""
-        return {"cells": copied(self.cells.state_dict()), "paid": self._paid.sums.clone()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues from a state of equally many environments and equally long episodes."""
-        check_parts(state, {"cells", "paid"})
-        check_part(state, "cells", self.cells.state_dict())
-        check_part(state, "paid", self._paid.sums)
-        self.cells.load_state_dict(state["cells"])
-        self._paid.sums.copy_(state["paid"])
+METHOD = Method(
+    name="ppo+oracle",
+    line="Grid Oracle: a bonus for each floor cell new to the episode",
+    config=OracleConfig,
+    bonus=OracleBonus,
+)

@@ -1,14 +1,17 @@
 """Running bonus statistics, kept on the device until read."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
-class BonusStatistics:
+class BonusStatistics(nn.Module):
     """Number, sum and sum of squares of the added values, kept on the device."""
 
+    sums: Tensor  # (3,) float64
+
     def __init__(self, device: torch.device) -> None:
-        self.sums = torch.zeros(3, dtype=torch.float64, device=device)
+        super().__init__()
+        self.register_buffer("sums", torch.zeros(3, dtype=torch.float64, device=device))
 
     def add(self, values: Tensor, where: Tensor) -> None:
         """Adds the (N,) values where the (N,) mask is true."""

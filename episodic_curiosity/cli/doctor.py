@@ -82,14 +82,13 @@ def _bonus_per_second(device: str) -> float:
     curiosity.memory.embeddings.normal_()
     curiosity.memory.added.fill_(curiosity.memory.capacity)
     view = torch.randint(0, 256, (NUM_ENVS, 3, 84, 84), dtype=torch.uint8, device=device)
-    first = torch.zeros(NUM_ENVS, dtype=torch.bool, device=device)
     for _ in range(5):
-        curiosity.bonus(view, first)
-    curiosity.metrics()  # synchronises with the GPU
+        curiosity.bonus(view)
+    curiosity.statistics()  # synchronises with the GPU
     start, steps = time.perf_counter(), 0
     while time.perf_counter() - start < 0.5:
         for _ in range(10):
-            curiosity.bonus(view, first)
-        curiosity.metrics()
+            curiosity.bonus(view)
+        curiosity.statistics()
         steps += 10 * NUM_ENVS
     return steps / (time.perf_counter() - start)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import tyro
 
+from episodic_curiosity.bonus import registry
 from episodic_curiosity.runs import settings
 from episodic_curiosity.worlds.registry import FAMILIES
 from episodic_curiosity.worlds.television import PROGRAMMES
@@ -23,8 +24,8 @@ def tasks(arguments: list[str]) -> None:
 def methods(arguments: list[str]) -> None:
     """Lists the methods and the bonus that each adds to PPO."""
     _read_nothing(methods, arguments)
-    for method, line in settings.METHODS.items():
-        print(f"{method:12} {line}")
+    for method in registry.methods().values():
+        print(f"{method.name:12} {method.line}")
 
 
 def doctor(arguments: list[str]) -> None:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import torch
 
-from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.experiments.cells import EPISODES, Cell
 from episodic_curiosity.experiments.results import load_timings
 from episodic_curiosity.experiments.status import CellState, CellStatus, find_status
@@ -158,11 +157,12 @@ def disk_bytes(run: Run) -> tuple[int, int]:
     """
     weights, state = POLICY_BYTES, 3 * POLICY_BYTES  # the optimiser has two numbers per weight
     before, beside = 0, 0
-    if run.r_network is not None and isinstance(run.bonus, EpisodicConfig):
+    if run.r_network is not None:
         shape, view_bytes = _view(run)
         r_network, slot_size = _r_network_size(shape, tuple(run.r_network.architecture.items()))
         weights += r_network
-        state += r_network + run.world.num_envs * run.bonus.memory_capacity * slot_size * 4
+        capacity = getattr(run.bonus, "memory_capacity", 0)
+        state += r_network + run.world.num_envs * capacity * slot_size * 4
         if run.r_network.online is not None:
             state += 2 * r_network
         if run.task.partition("/")[0] in KEEPING_FRAMES:

@@ -16,8 +16,6 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.bonus.icm import ICMBonus
 from episodic_curiosity.experiments.cells import EPISODES, LEAST_EPISODES, Cell
 from episodic_curiosity.experiments.results import RATE, RATE_IN_ALL, Result
 from episodic_curiosity.experiments.tables import EXPERIMENTS
@@ -116,12 +114,7 @@ def count_parameters(run: Run, folder: Path) -> int:
     )
     with closing(world):
         parts = Parts.make(run, world, folder)
-    modules: list[torch.nn.Module] = [parts.agent]
-    if isinstance(parts.curiosity, ICMBonus):
-        modules.append(parts.curiosity.model)
-    if isinstance(parts.curiosity, EpisodicBonus):
-        modules.append(parts.r_network)
-    tensors = [tensor for module in modules for tensor in module.parameters()]
+    tensors = [*parts.agent.parameters(), *parts.curiosity.parameters()]
     return sum(tensor.numel() for tensor in tensors if tensor.requires_grad)
 
 

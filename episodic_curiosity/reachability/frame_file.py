@@ -19,6 +19,7 @@ from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.files import change_file, create_file
 from episodic_curiosity.support.machine import free_on_disk
 from episodic_curiosity.support.saving import LoadError
+from episodic_curiosity.support.state import check_parts
 
 ARRAYS: dict[torch.dtype, type[np.generic]] = {torch.uint8: np.uint8, torch.float32: np.float32}
 BLOCK = bytes(1 << 24)
@@ -122,13 +123,9 @@ class FrameFile:
             "checksum": _checksum(self._frames, self._added),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resumes with the file, which must be the one that the state refers to."""
-        names = {"added", "states", "first", "checksum"}
-        if state.keys() != names:
-            raise ValueError(
-                f"a frame file's state has {', '.join(sorted(names))}, got {sorted(state)}"
-            )
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raises unless this file is the one that the state refers to."""
+        check_parts(state, {"added", "states", "first", "checksum"})
         held = min(state["added"], self._num_steps)
         if tuple(state["first"].shape) != (held, self._shape[1]):
             raise ValueError(
@@ -138,9 +135,14 @@ class FrameFile:
         frames = self._open() if state["added"] else None
         if _checksum(frames, state["added"]) != state["checksum"]:
             raise LoadError(f"{self.path} does not hold the frames of the checkpoint")
-        self._frames = frames
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Resumes with the file, which must be the one that the state refers to."""
+        self.check_state(state)
+        self._frames = self._open() if state["added"] else None
         self._added = state["added"]
         self._states = list(state["states"])
+        held = len(state["first"])
         self._first[self._slots(torch.arange(held))] = state["first"].cpu()
 
     def _check_spare(self, count: int) -> None:

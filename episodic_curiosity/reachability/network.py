@@ -131,13 +131,20 @@ class RNetwork(nn.Module):
         return self.comparator.size
 
     @property
+    def view_shape(self) -> tuple[int, ...]:
+        return self.config.view_shape
+
+    @property
     def device(self) -> torch.device:
         return self.fitted.device
 
-    def embed(self, view: Tensor) -> Embeddings:
-        """Embeds (N, *view_shape) observations as slots and as queries, (N, D) each."""
+    def embed(self, view: Tensor, where: Tensor | None = None) -> Embeddings:
+        """Embeds (N, *view_shape) observations as slots and as queries, (N, D) each.
+
+        Rows outside the (N,) mask `where` may hold anything, and so may their embeddings.
+        """
         self._check_ready()
-        check_views("view", view, self.config.view_shape, self.device)
+        check_views("view", view, self.config.view_shape, self.device, where=where)
         embeddings = self._embeddings(view, list(self.branches))
         stored, asked = embeddings[0], embeddings[-1]
         return Embeddings(self.comparator.stored(stored), self.comparator.asked(asked))

@@ -10,9 +10,11 @@ from torch import Tensor
 
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.pairs import PairsConfig
-from episodic_curiosity.reachability.replay import FrameReplay, Replay
+from episodic_curiosity.reachability.recorded import RecordedSteps
+from episodic_curiosity.reachability.replay import Replay
 from episodic_curiosity.reachability.training import FitConfig, NoPairsError, fit
 from episodic_curiosity.support.checks import check_at_least, check_type
+from episodic_curiosity.support.state import check_parts
 
 
 def _ten_epochs() -> FitConfig:
@@ -45,8 +47,8 @@ class OnlineConfig:
 class OnlineFitting:
     """Keeps the newest observations and refits the R-network in place when due.
 
-    Without `replay`, frames are kept in memory, allocated at the first observation:
-    history * bytes per observation.
+    With a `replay`, whole rollouts are added to it by `extend`. Without, `record` keeps frames
+    in memory, allocated at the first one: history * bytes per observation.
     """
 
     def __init__(
@@ -68,34 +70,63 @@ class OnlineFitting:
         self.config = config
         self.seed = seed
         self.replay = replay
-        self.steps_since_fit = 0
+        self.recorded: RecordedSteps | None = None
+        self.records = replay is None
         self.num_fits = 0
+        self._steps = 0  # since the last refit; of `record`, those that are counted already
+        self._calls = 0  # of `record`, since they were counted
+
+    @property
+    def steps_since_fit(self) -> int:
+        """Steps since the last refit, summed over environments; may synchronise."""
+        if self.recorded is not None and self._calls:
+            self._steps += self.recorded.count_new()
+            self._calls = 0
+        return self._steps
 
     @property
     def is_due(self) -> bool:
+        # At most: the rows recorded are counted on the device, and only asked for if need be.
+        if self._steps + self._calls * self.num_envs < self.config.refit_every:
+            return False
         return self.steps_since_fit >= self.config.refit_every
+
+    @property
+    def is_late(self) -> bool:
+        """Whether two refits should have come: `learn` is not called."""
+        return self.steps_since_fit >= 2 * self.config.refit_every
 
     def extend(self, rows: Tensor, first: Tensor) -> None:
         """Appends (R, N, ...) rows to the replay, with (R, N) marks of new episodes."""
-        if self.replay is None:
-            self.replay = self._frames_in_memory(rows.dtype)
+        assert self.replay is not None
         self.replay.extend(rows, first)
-        self.steps_since_fit += first.numel()
+        self._steps += first.numel()
+
+    def record(self, view: Tensor, first: Tensor, where: Tensor) -> None:
+        """Keeps (N, ...) views of the rows in the (N,) mask `where`; never synchronises.
+
+        Where the (N,) mask `first` is true, an episode begins.
+        """
+        if self.recorded is None:
+            self.recorded = self._room(view.dtype)
+        self.recorded.add(view, first, where)
+        self._calls += 1
 
     def refit(self) -> dict[str, float]:
-        """Fits the R-network to the replay and returns metrics.
+        """Fits the R-network to the newest observations and returns metrics.
 
-        Without pairs in the replay it warns and returns none; the R-network stays unchanged.
+        Without pairs among them it warns and returns none; the R-network stays unchanged.
         """
-        assert self.replay is not None
-        self.steps_since_fit = 0
+        self._steps, self._calls = 0, 0
+        if self.recorded is not None:
+            self.recorded.count_new()
+        experience = self.recorded.newest() if self.recorded is not None else self.replay
+        assert experience is not None
         # Each refit has a new optimiser, and random numbers from the seed and its number: none
         # need to be saved. No progress bar: the caller may have one.
         seed = self.seed + 1_000_003 * self.num_fits
         try:
-            report = fit(
-                self.r_network, self.replay, self.config.fit, seed=seed, progress=False
-            )
+            report = fit(self.r_network, experience, self.config.fit, seed=seed, progress=False)
         except NoPairsError as error:
             # Episodes may be too short now and longer later: no reason to end the run.
             warnings.warn(
@@ -109,26 +140,41 @@ class OnlineFitting:
             "r_network_loss": report.loss,
         }
 
-    def _frames_in_memory(self, dtype: torch.dtype) -> FrameReplay:
+    def _room(self, dtype: torch.dtype) -> RecordedSteps:
         num_steps = self.config.history // self.num_envs
         shape = self.r_network.config.view_shape
-        return FrameReplay(num_steps, self.num_envs, shape, dtype, self.r_network.device)
+        return RecordedSteps(num_steps, self.num_envs, shape, dtype, self.r_network.device)
 
     def state_dict(self) -> dict[str, Any]:
         return {
             "replay": None if self.replay is None else self.replay.state_dict(),
+            "recorded": None if self.recorded is None else self.recorded.state_dict(),
             "seed": self.seed,
             "steps_since_fit": self.steps_since_fit,
             "num_fits": self.num_fits,
         }
 
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raises unless `load_state_dict` accepts this state."""
+        check_parts(state, {"replay", "recorded", "seed", "steps_since_fit", "num_fits"})
+        if (state["replay"] is None) != (self.replay is None):
+            raise ValueError("the state's replay must be of the same kind of training loop")
+        if self.replay is not None:
+            self.replay.check_state(state["replay"])
+        if state["recorded"] is not None:
+            room = self.recorded or self._room(state["recorded"]["views"].dtype)
+            room.check_state(state["recorded"])
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        if state["replay"] is None:
-            self.replay = None
+        """Restores a state of `state_dict`."""
+        self.check_state(state)
+        if self.replay is not None:
+            self.replay.load_state_dict(state["replay"])
+        if state["recorded"] is None:
+            self.recorded = None
         else:
-            replay = self.replay or self._frames_in_memory(state["replay"]["views"].dtype)
-            replay.load_state_dict(state["replay"])
-            self.replay = replay
+            self.recorded = self.recorded or self._room(state["recorded"]["views"].dtype)
+            self.recorded.load_state_dict(state["recorded"])
         self.seed = state["seed"]
-        self.steps_since_fit = state["steps_since_fit"]
+        self._steps, self._calls = state["steps_since_fit"], 0
         self.num_fits = state["num_fits"]

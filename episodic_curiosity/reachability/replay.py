@@ -12,6 +12,7 @@ from torch import Tensor
 from episodic_curiosity.reachability.experience import Experience
 from episodic_curiosity.support.checks import check_at_least, check_tensor
 from episodic_curiosity.support.machine import free_bytes
+from episodic_curiosity.support.state import check_parts
 from episodic_curiosity.worlds.base import RedrawableWorld, World
 
 
@@ -31,6 +32,9 @@ class Replay(Experience, Protocol):
 
     def state_dict(self) -> dict[str, Any]:
         """Returns all that is needed to resume exactly."""
+
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raises unless `load_state_dict` accepts this state."""
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resumes from the state of a replay of this size."""
@@ -96,11 +100,10 @@ class _Ring:
         rows = self._rows[(order + self._oldest) % self._rows.shape[0]]
         return {f"{self.kind}s": rows, "first": self.first.clone()}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resumes from the state of a replay of this size or a smaller one."""
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raises unless the state is of a replay of this size or a smaller one."""
         name = f"{self.kind}s"
-        if state.keys() != {name, "first"}:
-            raise ValueError(f"a replay's state has {name} and first, got {sorted(state)}")
+        check_parts(state, {name, "first"})
         rows = state[name]
         held = rows.shape[0]
         if rows.shape[1:] != self._rows.shape[1:] or held > self._rows.shape[0]:
@@ -108,9 +111,14 @@ class _Ring:
                 f"the saved replay holds {name} {tuple(rows.shape)}, "
                 f"this one has room for {tuple(self._rows.shape)}"
             )
-        self._rows[:held] = rows
-        self._first[:held] = state["first"]
-        self._added = held
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Resumes from the state of a replay of this size or a smaller one."""
+        self.check_state(state)
+        rows = state[f"{self.kind}s"]
+        self._rows[: len(rows)] = rows
+        self._first[: len(rows)] = state["first"]
+        self._added = len(rows)
 
 
 class FrameReplay(_Ring):

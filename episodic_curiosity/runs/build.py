@@ -6,16 +6,10 @@ from typing import Any
 
 import torch
 
-from episodic_curiosity.bonus.base import Bonus
-from episodic_curiosity.bonus.constant import ConstantBonus, ConstantConfig
+from episodic_curiosity.bonus.base import Bonus, BonusContext
 from episodic_curiosity.bonus.diagnosis import Diagnosed, Diagnosis
-from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
-from episodic_curiosity.bonus.icm import ICMBonus, ICMConfig
-from episodic_curiosity.bonus.memory import EpisodicMemory
-from episodic_curiosity.bonus.nothing import NoBonus
-from episodic_curiosity.bonus.online import OnlineEpisodicBonus, make_replay
-from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig
-from episodic_curiosity.bonus.state import check_part
+from episodic_curiosity.bonus.registry import find_method
+from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineFitting
 from episodic_curiosity.reachability.random_play import (
@@ -24,6 +18,7 @@ from episodic_curiosity.reachability.random_play import (
     held_out_envs,
     held_out_steps,
 )
+from episodic_curiosity.reachability.replay import Replay, SnapshotReplay
 from episodic_curiosity.reachability.training import FitReport
 from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.config import RNetworkOptions, Run
@@ -37,40 +32,58 @@ REPLAY = "replay.bin"  # in the run's folder, for worlds that cannot redraw obse
 
 def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
     """Creates the bonus of the run's method; its R-network is not fitted yet."""
-    match run.bonus:
-        case None:
-            return NoBonus()
-        case ConstantConfig():
-            return ConstantBonus(world.spec, run.bonus)
-        case OracleConfig():
-            return OracleBonus(world.spec, run.bonus)
-        case ICMConfig():
-            return ICMBonus(world.spec, run.bonus, seed=run.seed)
-        case EpisodicConfig():
-            return _episodic(run, run.bonus, world, folder)
+    fitting = r_network = None
+    if run.r_network is not None:
+        r_network = make_r_network(run, world)
+        if run.r_network.online is not None:
+            replay = make_replay(run, world, folder)
+            num_envs, online = world.spec.num_envs, run.r_network.online
+            fitting = OnlineFitting(r_network, num_envs, online, run.seed, replay=replay)
+    context = BonusContext(seed=run.seed, r_network=r_network, fitting=fitting)
+    return find_method(run.method).bonus.for_run(run.bonus, world.spec, context)
 
 
 def load_bonus(run: Run, world: World, folder: Path) -> Bonus:
     """Loads the bonus of a trained run, not normalised, with empty memories."""
-    spec = world.spec
-    match run.bonus:
-        case EpisodicConfig():
-            r_network = RNetwork.load(folder, spec.device)
-            return EpisodicBonus(r_network, _memory(run, run.bonus, spec, r_network), run.bonus)
-        case ICMConfig():
-            bonus = ICMBonus(spec, run.bonus, seed=run.seed)
-            saved = _saved_bonus(run, folder)
-            check_part(saved, "model", bonus.model.state_dict())
-            bonus.model.load_state_dict(saved["model"])
-            return bonus
-        case _:
-            return make_bonus(run, world, folder)
+    kind = find_method(run.method).bonus
+    r_network = RNetwork.load(folder, world.spec.device) if run.r_network is not None else None
+    context = BonusContext(seed=run.seed, r_network=r_network)
+    bonus = kind.for_run(run.bonus, world.spec, context)
+    rest = tuple(name for name in kind.learnt if name != "r_network")  # it has a file
+    if rest:
+        bonus.load_learnt(_saved_bonus(run, folder), rest)
+    return bonus
 
 
 def make_diagnosis(run: Run) -> Diagnosis:
     """Creates the diagnosis that warns when the run's curiosity cannot work."""
     is_online = run.r_network is not None and run.r_network.online is not None
-    return Diagnosis(Diagnosed(run.bonus, run.ppo.reward_scale, run.normalise_bonus, is_online))
+    return Diagnosis(
+        Diagnosed(
+            advice=find_method(run.method).bonus.advice,
+            config=run.bonus,
+            reward_scale=run.ppo.reward_scale,
+            is_normalised=run.normalise_bonus,
+            fit=f"r_network.{'online' if is_online else 'random_play'}.fit",
+        )
+    )
+
+
+def make_replay(run: Run, world: World, folder: Path) -> Replay:
+    """Creates the replay of the R-network's newest observations (ECO).
+
+    It keeps snapshots in memory if the world can redraw them, else frames in a file.
+    """
+    online = _options(run).online
+    assert online is not None
+    spec = world.spec
+    num_steps = online.history // spec.num_envs
+    if spec.can_redraw:
+        return SnapshotReplay.for_world(world, num_steps)
+    # Two checkpoints are kept: frames that the older one refers to must not be overwritten.
+    spare = 2 * run.record.checkpoint_every * run.ppo.num_steps
+    shape, dtype = spec.view_shape, spec.view_dtype
+    return FrameFile(folder / REPLAY, num_steps, spec.num_envs, shape, dtype, spare=spare)
 
 
 def make_r_network(run: Run, world: World) -> RNetwork:
@@ -135,41 +148,16 @@ def fit_r_network(run: Run, r_network: RNetwork, folder: Path, *, progress: bool
         )
 
 
-def _episodic(run: Run, config: EpisodicConfig, world: World, folder: Path) -> EpisodicBonus:
-    options = _options(run)
-    r_network = make_r_network(run, world)
-    memory = _memory(run, config, world.spec, r_network)
-    if options.online is None:
-        return EpisodicBonus(r_network, memory, config)
-    # Two checkpoints are kept: frames that the older one refers to must not be overwritten.
-    spare = 2 * run.record.checkpoint_every * run.ppo.num_steps
-    replay = make_replay(world, options.online.history, file=folder / REPLAY, spare=spare)
-    fitting = OnlineFitting(
-        r_network, world.spec.num_envs, options.online, run.seed, replay=replay
-    )
-    return OnlineEpisodicBonus(fitting, memory, config)
-
-
-def _memory(
-    run: Run, config: EpisodicConfig, spec: WorldSpec, r_network: RNetwork
-) -> EpisodicMemory:
-    return EpisodicMemory(
-        spec.num_envs,
-        config.memory_capacity,
-        r_network.slot_size,
-        replacement=config.replacement,
-        seed=run.seed,
-        device=spec.device,
-    )
-
-
 def _saved_bonus(run: Run, folder: Path) -> dict[str, Any]:
     """The state of the bonus, not normalised, in the latest checkpoint."""
     newest = Checkpoints(folder).load_newest()
     if newest is None:
         raise LoadError(f"{folder} has no checkpoint to load the bonus of {run.method} from")
     bonus: dict[str, Any] = newest.state["bonus"]
-    return bonus["inner"] if run.normalise_bonus else bonus
+    if not run.normalise_bonus:
+        return bonus
+    inner = {name.removeprefix("inner."): part for name, part in bonus.items()}
+    return {name: part for name, part in inner.items() if f"inner.{name}" in bonus}
 
 
 def _options(run: Run) -> RNetworkOptions:

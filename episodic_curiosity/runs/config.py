@@ -11,8 +11,8 @@ from types import NoneType
 from typing import Any, Literal, Self
 
 from episodic_curiosity.agent.ppo import PPOConfig
-from episodic_curiosity.bonus.episodic import EpisodicConfig
-from episodic_curiosity.bonus.registry import BonusConfig, find_bonus
+from episodic_curiosity.bonus.base import BonusConfig
+from episodic_curiosity.bonus.registry import find_method
 from episodic_curiosity.reachability.network import (
     ARCHITECTURES,
     Branches,
@@ -122,13 +122,12 @@ class Run:
 
     def _check_method(self) -> None:
         """Raises unless the bonus and the R-network's training data fit the method."""
-        bonus = find_bonus(self.method)
-        check_type("bonus", self.bonus, bonus or NoneType)
-        has_r_network = bonus is EpisodicConfig
-        check_type("r_network", self.r_network, RNetworkOptions if has_r_network else NoneType)
-        if self.r_network and (self.method == "ppo+eco") != (self.r_network.online is not None):
-            wanted = "online" if self.method == "ppo+eco" else "random_play"
-            raise ValueError(f"{self.method} needs r_network.{wanted}")
+        method = find_method(self.method)
+        check_type("bonus", self.bonus, method.config or NoneType)
+        kind = RNetworkOptions if method.r_network else NoneType
+        check_type("r_network", self.r_network, kind)
+        if method.r_network and getattr(self.r_network, method.r_network) is None:
+            raise ValueError(f"{self.method} needs r_network.{method.r_network}")
         if self.r_network and self.r_network.random_play:
             for task in self.r_network.random_play.tasks:
                 if find_world(task) is not type(self.world):
@@ -198,6 +197,6 @@ class Run:
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Inverts `to_dict`; a ValueError names the field that does not fit."""
         check_fields(cls, plain)
-        bonus = find_bonus(plain["method"]) or NoneType
+        bonus = find_method(plain["method"]).config or NoneType
         types = {"world": find_world(str(plain["task"])), "bonus": bonus}
         return from_plain(cls, plain, types=types)

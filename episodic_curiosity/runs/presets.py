@@ -8,7 +8,8 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from episodic_curiosity.bonus.episodic import EpisodicConfig
+from episodic_curiosity.bonus.method import Method
+from episodic_curiosity.bonus.registry import find_method
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.training import FitConfig
@@ -140,9 +141,9 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
     settings = find_settings(task, method)
     check_choice("preset", preset, PRESETS)
     sizes = PRESETS[preset]
-    is_episodic = isinstance(settings.bonus, EpisodicConfig)
+    record = find_method(method)
     batch = _batch(task, sizes)
-    world = _world(task, sizes, batch.num_envs, needs_view=is_episodic)
+    world = _world(task, sizes, batch.num_envs, needs_view=record.bonus.sees == "view")
     ppo = dataclasses.replace(
         settings.ppo,
         num_steps=batch.num_steps,
@@ -161,7 +162,7 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
         world=world,
         ppo=ppo,
         bonus=settings.bonus,
-        r_network=_r_network(task, method, sizes, steps) if is_episodic else None,
+        r_network=_r_network(task, record, sizes, steps) if record.r_network else None,
         record=sizes.record,
     )
 
@@ -188,9 +189,9 @@ def _world(task: str, sizes: Preset, num_envs: int, *, needs_view: bool) -> Worl
     return world
 
 
-def _r_network(task: str, method: str, sizes: Preset, steps: int) -> RNetworkOptions:
+def _r_network(task: str, method: Method, sizes: Preset, steps: int) -> RNetworkOptions:
     family = task.partition("/")[0]
-    if method == "ppo+eco":
+    if method.r_network == "online":
         options = RNetworkOptions(online=sizes.online)
     else:
         budget = BUDGETS[family]

@@ -10,24 +10,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from episodic_curiosity.agent.ppo import PPOConfig
+from episodic_curiosity.bonus.base import BonusConfig
 from episodic_curiosity.bonus.constant import ConstantConfig
 from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.bonus.icm import ICMConfig
 from episodic_curiosity.bonus.oracle import OracleConfig
-from episodic_curiosity.bonus.registry import BonusConfig
-from episodic_curiosity.support.checks import check_choice
+from episodic_curiosity.bonus.registry import find_method
 from episodic_curiosity.worlds.dmlab.levels import DMLAB_30
 from episodic_curiosity.worlds.registry import FAMILIES
 from episodic_curiosity.worlds.television import find_programme
-
-METHODS = {
-    "ppo": "no bonus: the task's reward alone",
-    "ppo+1": "a constant bonus at every step, which rewards staying alive",
-    "ppo+icm": "intrinsic curiosity module: the prediction error of a forward model",
-    "ppo+oracle": "Grid Oracle: a bonus for each floor cell new to the episode",
-    "ppo+ec": "episodic curiosity, R-network fitted to random play before the run",
-    "ppo+eco": "episodic curiosity, R-network refitted to the agent's play during the run",
-}
 
 _MAZES = {
     "sparse": "+10 at the goal of a random maze, then a new start in the same maze; 1800 steps",
@@ -201,6 +192,10 @@ def split_tasks(names: str) -> tuple[str, ...]:
 def find_settings(task: str, method: str) -> Settings:
     """The hyper-parameters of a method on a task."""
     check_task(task)
-    check_choice("method", method, METHODS)
+    record = find_method(method)
     name = task.partition("+")[0]
-    return SETTINGS[name if name in SETTINGS else name.partition("/")[0]][method]
+    known = SETTINGS[name if name in SETTINGS else name.partition("/")[0]]
+    if method in known:
+        return known[method]
+    bonus = record.config() if record.config else None
+    return Settings(ppo=PPOConfig(**record.ppo), bonus=bonus, source=f"{method}'s own")

@@ -16,12 +16,9 @@ from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.ppo import PPO
 from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.diagnosis import Diagnosis
-from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.bonus.icm import ICMBonus
 from episodic_curiosity.bonus.normalised import NormalisedBonus
-from episodic_curiosity.bonus.online import OnlineEpisodicBonus
-from episodic_curiosity.bonus.state import copied
 from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.reachability.replay import Replay
 from episodic_curiosity.reachability.training import FitReport
 from episodic_curiosity.runs.build import (
     fit_r_network,
@@ -38,6 +35,7 @@ from episodic_curiosity.support.interruption import StopRequest, stop_request
 from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.saving import LoadError
+from episodic_curiosity.support.state import copied
 from episodic_curiosity.worlds.base import World, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
 
@@ -112,13 +110,13 @@ class Parts:
         """Creates the components in their initial state."""
         agent = make_agent(run, world.spec)
         curiosity = make_bonus(run, world, folder)
-        bonus = NormalisedBonus(curiosity, world.spec) if run.normalise_bonus else curiosity
+        bonus = NormalisedBonus(curiosity) if run.normalise_bonus else curiosity
         ppo = PPO(
             agent,
             run.ppo,
             num_updates=run.num_updates,
             seed=run.seed,
-            auxiliary=curiosity.model if isinstance(curiosity, ICMBonus) else None,
+            auxiliary=curiosity.auxiliary(),
         )
         collector = Collector(
             world,
@@ -148,20 +146,25 @@ class Parts:
 
     def metrics(self) -> dict[str, float]:
         """Metrics of the episodes and of the bonus since the last call."""
-        return self.collector.tally.take() | self.bonus.metrics()
+        return self.collector.tally.take() | self.bonus.statistics()
 
     def save(self, folder: Path) -> None:
         """Writes the agent and, if there is one, the R-network."""
         self.agent.save(folder)
-        if isinstance(self.curiosity, EpisodicBonus):
+        if self.r_network is not None:
             self.r_network.save(folder)
 
     @property
-    def r_network(self) -> RNetwork:
+    def r_network(self) -> RNetwork | None:
         """The R-network of ppo+ec and ppo+eco."""
-        assert isinstance(self.curiosity, EpisodicBonus)
-        assert isinstance(self.curiosity.r_network, RNetwork)
-        return self.curiosity.r_network
+        r_network = getattr(self.curiosity, "r_network", None)
+        return r_network if isinstance(r_network, RNetwork) else None
+
+    @property
+    def replay(self) -> Replay | None:
+        """What the R-network of ppo+eco is refitted to."""
+        fitting = getattr(self.curiosity, "fitting", None)
+        return None if fitting is None else fitting.replay
 
 
 def _learn(
@@ -203,14 +206,12 @@ def _begin(run: Run, parts: Parts, record: Record, display: Progress) -> int:
         display.note(f"resuming from {record.last_checkpoint}")
         number: int = state["number"]
         return number
-    if isinstance(parts.curiosity, OnlineEpisodicBonus):
-        replay = parts.curiosity.fitting.replay
-        assert replay is not None
+    if parts.replay is not None:
         display.note(
-            f"the R-network's replay takes {replay.memory_bytes / 1e6:,.0f} MB of memory and "
-            f"{replay.disk_bytes / 1e6:,.0f} MB of disk"
+            f"the R-network's replay takes {parts.replay.memory_bytes / 1e6:,.0f} MB of memory "
+            f"and {parts.replay.disk_bytes / 1e6:,.0f} MB of disk"
         )
-    if run.random_play_steps:
+    if run.random_play_steps and parts.r_network is not None:
         spec = parts.collector.world.spec
         report = _fit(run, parts.r_network, spec, record.folder, display)
         display.note(f"R-network fitted: held-out accuracy {report.held_out_accuracy:.1%}")

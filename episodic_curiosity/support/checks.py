@@ -119,10 +119,12 @@ def check_views(
     view_shape: tuple[int, ...],
     device: torch.device,
     num_views: int | None = None,
+    where: Tensor | None = None,
 ) -> None:
     """Raises unless the views have the wanted shape, as bytes or finite floats.
 
-    Floats are checked for NaN and infinity on a CPU only: on a GPU this would synchronise.
+    Floats are checked for NaN and infinity on a CPU only: on a GPU this would synchronise. Rows
+    outside the mask `where` are not.
     """
     if num_views is None:
         num_views = view.shape[0] if isinstance(view, Tensor) and view.dim() else 0
@@ -130,8 +132,11 @@ def check_views(
     if view.dtype not in (torch.uint8, torch.float32):
         raise TypeError(f"{name} must be of dtype uint8 or float32, got {view.dtype}")
     if view.dtype == torch.float32 and device.type == "cpu" and not view.isfinite().all():
-        row = int((~view.isfinite()).flatten(1).any(dim=1).nonzero()[0, 0])
-        raise ValueError(f"{name} must be finite, got NaN or infinity in row {row}")
+        wrong = (~view.isfinite()).flatten(1).any(dim=1)
+        rows = (wrong if where is None else wrong & where).nonzero()
+        if len(rows):
+            row = int(rows[0, 0])
+            raise ValueError(f"{name} must be finite, got NaN or infinity in row {row}")
 
 
 def first_difference(found: Mapping[str, Any], wanted: Mapping[str, Tensor]) -> str | None:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.bonus.base import Bonus, shown
 from episodic_curiosity.bonus.coverage import Coverage
-from episodic_curiosity.bonus.episodic import EpisodicBonus
+from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.worlds.base import Picture, Step, World
 
 Points = NDArray[np.float32]  # (places, 2)
@@ -79,6 +79,7 @@ class Filmed:
         self.spec = replace(world.spec, can_capture=False)  # every step is recorded
         self.episodes: list[Episode] = []
         self._world, self._bonus, self._cameras = world, bonus, cameras
+        self._memory: EpisodicMemory | None = getattr(bonus, "memory", None)
         self._num_episodes, self._num_steps = num_episodes, num_steps
         self._num_shots, self._stride = num_shots, 1
         self._coverage = Coverage.of(world.spec) if world.spec.has_position else None
@@ -122,11 +123,14 @@ class Filmed:
 
     def _rate(self, step: Step, actions: Tensor | None) -> tuple[float, bool]:
         """The bonus, and whether a memory took the view in."""
-        if not isinstance(self._bonus, EpisodicBonus):
-            return float(self._bonus.bonus(step, actions)), False
-        before = int(self._bonus.memory.added)
-        bonus = float(self._bonus.bonus(step, actions))
-        return bonus, int(self._bonus.memory.added) > before
+        added = 0 if self._memory is None else int(self._memory.added)
+        if actions is None:
+            self._bonus.begin(shown(self._bonus, step))
+            bonus = 0.0
+        else:
+            seen = shown(self._bonus, step)
+            bonus = float(self._bonus.bonus_same_step(seen, step.first, action=actions))
+        return bonus, self._memory is not None and int(self._memory.added) > added
 
     def _cover(self, step: Step) -> Tensor | None:
         return None if self._coverage is None else self._coverage.add(step)
@@ -138,7 +142,7 @@ class Filmed:
             return
         self._stride = 1
         # The first observation is always remembered, where there is a memory.
-        is_stored = isinstance(self._bonus, EpisodicBonus)
+        is_stored = self._memory is not None
         episode = Episode(reward=[0.0], bonus=[0.0], remembered=[is_stored])
         self.episodes.append(episode)
         covered = None if self._coverage is None else self._coverage.count

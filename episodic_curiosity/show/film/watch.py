@@ -72,7 +72,8 @@ def watch_untrained(task: str, out: Path, config: FilmConfig) -> Film:
     run = replace(run, device=config.device)
     with _opened(run, config) as scenery:
         agent = make_agent(run, scenery.world.spec)
-        return _film((task, "untrained"), agent, NoBonus(), scenery, out, config)
+        bonus = NoBonus(1, None, find_device(run.device))
+        return _film((task, "untrained"), agent, bonus, scenery, out, config)
 
 
 def _opened(run: Run, config: FilmConfig) -> contextlib.closing[Scenery]:
@@ -111,6 +112,6 @@ def _film(
         fps=config.fps,
         height=config.height,
         map_cell=spec.oracle_cell if spec.has_position and not scenery.has_map else None,
-        has_bonus=not isinstance(bonus, NoBonus),
+        has_bonus=bonus.pays,
     )
     return Film(out, story, write_film(out, story, config.colours))

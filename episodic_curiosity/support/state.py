@@ -1,4 +1,4 @@
-"""Helpers for the states of bonuses: copying, and checking before loading."""
+"""Saved states: copying, and checking before loading."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +8,11 @@ from torch import Tensor
 from episodic_curiosity.support.checks import first_difference
 
 
-def copied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def copied(state: Mapping[str, Any]) -> dict[str, Any]:
     """Clones a module's state, whose tensors would otherwise change with the module."""
-    return {name: tensor.clone() for name, tensor in tensors.items()}
+    return {
+        name: part.clone() if isinstance(part, Tensor) else part for name, part in state.items()
+    }
 
 
 def check_parts(state: Mapping[str, Any], names: set[str]) -> None:

@@ -53,17 +53,20 @@ class Optimiser:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resumes from a state of the same parameters."""
+        self.check_state(state)
+        for moment, tensors in self._moments().items():
+            for name, tensor in tensors.items():
+                tensor.copy_(state[moment][name])
+
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raises unless `load_state_dict` accepts this state."""
         if state.keys() != set(MOMENTS):
             raise ValueError(
                 f"an optimiser's state has {', '.join(MOMENTS)}, got {sorted(state)}"
             )
-        moments = self._moments()
-        for moment, tensors in moments.items():
+        for moment, tensors in self._moments().items():
             if difference := first_difference(state[moment], tensors):
                 raise ValueError(f"the optimiser's {moment} {difference}")
-        for moment, tensors in moments.items():
-            for name, tensor in tensors.items():
-                tensor.copy_(state[moment][name])
 
     def _moments(self) -> dict[str, dict[str, Tensor]]:
         return {

@@ -1,0 +1,49 @@
+"""The record of a method: everything the rest of the package asks about it."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from episodic_curiosity.bonus.base import Bonus, BonusConfig
+
+NAME = re.compile(r"ppo(\+[a-z0-9-]+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """A method that agents can be trained with: PPO and a bonus."""
+
+    name: str  # as users type it: "ppo" or "ppo+..."
+    line: str  # what it pays for, for `curiosity methods`
+    config: type[BonusConfig] | None  # its options; None: it has none
+    bonus: type[Bonus]
+    r_network: Literal["random_play", "online"] | None = None  # fitted before or during a run
+    # Changes of PPOConfig's defaults, for tasks that the paper has no settings for.
+    ppo: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not NAME.fullmatch(self.name):
+            raise ValueError(
+                f"a method's name must be like ppo+count, in lower case, got {self.name!r}"
+            )
+        if not isinstance(self.line, str) or not self.line:
+            raise ValueError(f"the method {self.name} must have a line that says what it pays")
+        if not (isinstance(self.bonus, type) and issubclass(self.bonus, Bonus)):
+            raise TypeError(
+                f"the bonus of {self.name} must be a subclass of Bonus, got {self.bonus!r}"
+            )
+        if self.config is None:
+            return
+        if not (isinstance(self.config, type) and issubclass(self.config, BonusConfig)):
+            raise TypeError(
+                f"the config of {self.name} must be a subclass of BonusConfig, "
+                f"got {self.config!r}"
+            )
+        for each in dataclasses.fields(self.config):
+            missing = dataclasses.MISSING
+            if each.default is missing and each.default_factory is missing:
+                raise ValueError(
+                    f"the config of {self.name} must have defaults, got none for {each.name}"
+                )
