@@ -124,8 +124,8 @@ class EpisodicBonus(Bonus):
         """
         if self.r_network.device != self.device:
             raise RuntimeError(
-                f"the R-network was moved to {self.r_network.device} after the bonus was created "
-                f"on {self.device}; move it before"
+                f"the R-network was moved to {self.r_network.device} after the bonus was "
+                f"created on {self.device}; move it before"
             )
         if self.fitting is not None and self.fitting.records:
             self.fitting.record(now.seen, now.opens, where=now.rows)

@@ -4,9 +4,10 @@ Savinov et al. 2019, sections 2.1, S2 and S5.5. Shapes: N environments, K memory
 B pairs, D embedding.
 """
 
+import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, Self, TypedDict
+from typing import Any, Literal, NamedTuple, Self, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,7 @@ from episodic_curiosity.support.pixels import autocast, blocks_to_input, computi
 EmbedderName = Literal["resnet18", "small", "mlp"]
 ComparatorName = Literal["mlp", "dot"]
 Branches = Literal["shared", "unshared"]
+CUSTOM: Literal["custom"] = "custom"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,19 +30,28 @@ class RNetworkConfig:
     """The architecture, including the paper's ablations."""
 
     view_shape: tuple[int, ...]  # (C, H, W) of a frame or (F,) of a vector
-    embedder: EmbedderName
+    embedder: EmbedderName | Literal["custom"]  # custom: a module of the user's
     comparator: ComparatorName
     branches: Branches
     embedding_size: int = 512
     frozen_embedding: bool = False  # train the comparator over a random embedding
 
     def __post_init__(self) -> None:
-        check_choice("embedder", self.embedder, EMBEDDERS)
         check_choice("comparator", self.comparator, COMPARATORS)
         check_choice("branches", self.branches, ("shared", "unshared"))
-        wants_vectors = self.embedder == "mlp"
         for size in self.view_shape:
             check_at_least("view_shape's sizes", size, 1)
+        if self.embedder != CUSTOM:
+            self._check_view_shape()
+        check_at_least("embedding_size", self.embedding_size, 1)
+        if self.frozen_embedding and self.comparator == "dot":
+            raise ValueError(
+                "frozen_embedding with the dot comparator leaves nothing to train; "
+                "use the mlp comparator"
+            )
+
+    def _check_view_shape(self) -> None:
+        wants_vectors = self.embedder == "mlp"
         if len(self.view_shape) != (1 if wants_vectors else 3):
             wanted = "(features,)" if wants_vectors else "(channels, height, width)"
             raise ValueError(
@@ -50,12 +61,6 @@ class RNetworkConfig:
         if not wants_vectors and min(self.view_shape[1:]) < FRAME_SIDE:
             raise ValueError(
                 f"frames must be at least {FRAME_SIDE} x {FRAME_SIDE}, got {self.view_shape}"
-            )
-        check_at_least("embedding_size", self.embedding_size, 1)
-        if self.frozen_embedding and self.comparator == "dot":
-            raise ValueError(
-                "frozen_embedding with the dot comparator leaves nothing to train; "
-                "use the mlp comparator"
             )
 
 
@@ -86,6 +91,15 @@ class RNetwork(nn.Module):
     The default is the paper's fast architecture (unshared branches and a dot product) with a
     small embedder; `RNetwork(view_shape, **PAPER)` is that of its tables. Shared branches with
     a dot product are the ablation that fails.
+
+    Args:
+        view_shape: of one observation, (channels, height, width) or (features,).
+        embedder: "resnet18", "small" or "mlp" (vectors); None: small or mlp. Or any module that
+            maps (B, *view_shape) floats, bytes scaled to [0, 1], to (B, D) embeddings.
+        comparator: "mlp" is the paper's; "dot" is one matrix product for all of memory.
+        branches: "shared", one embedding for memories and queries, or "unshared".
+        embedding_size: D; a module of one's own has its own.
+        frozen_embedding: train the comparator alone, on a random or given embedding.
     """
 
     fitted: Tensor  # () bool, set by training; the bonus of an unfitted network is noise
@@ -95,7 +109,7 @@ class RNetwork(nn.Module):
         self,
         view_shape: tuple[int, ...],
         *,
-        embedder: EmbedderName | None = None,  # small for frames, mlp for vectors
+        embedder: EmbedderName | nn.Module | None = None,
         comparator: ComparatorName = "dot",
         branches: Branches = "unshared",
         embedding_size: int = 512,
@@ -104,19 +118,28 @@ class RNetwork(nn.Module):
         super().__init__()
         if not isinstance(view_shape, tuple | list):
             raise ValueError(f"view_shape must be a tuple of sizes, got {view_shape!r}")
+        own = embedder if isinstance(embedder, nn.Module) else None
+        if own is not None:
+            embedding_size = _embedding_size(own, tuple(view_shape))
+        default: EmbedderName = "mlp" if len(view_shape) == 1 else "small"
+        if own is None:
+            check_choice("embedder", embedder or default, EMBEDDERS)
         self.config = RNetworkConfig(
             view_shape=tuple(view_shape),
-            embedder=embedder or ("mlp" if len(view_shape) == 1 else "small"),
+            embedder=CUSTOM if isinstance(embedder, nn.Module) else embedder or default,
             comparator=comparator,
             branches=branches,
             embedding_size=embedding_size,
             frozen_embedding=frozen_embedding,
         )
-        make_embedder = EMBEDDERS[self.config.embedder]
-        num_branches = 1 if branches == "shared" else 2
-        self.branches = nn.ModuleList(
-            make_embedder(self.config.view_shape, embedding_size) for _ in range(num_branches)
-        )
+        if own is not None:
+            both = [own] if branches == "shared" else [own, _another(own)]
+        else:
+            make_embedder = EMBEDDERS[self.config.embedder]
+            num_branches = 1 if branches == "shared" else 2
+            shape = self.config.view_shape
+            both = [make_embedder(shape, embedding_size) for _ in range(num_branches)]
+        self.branches = nn.ModuleList(both)
         self.comparator = COMPARATORS[comparator](embedding_size)
         self.register_buffer("fitted", torch.tensor(False))
         self.register_buffer("held_out_accuracy", torch.tensor(float("nan")))
@@ -172,7 +195,7 @@ class RNetwork(nn.Module):
 
     def _embeddings(self, view: Tensor, branches: list[nn.Module]) -> list[Tensor]:
         """The embedding of each branch, (B, D) float32."""
-        if view.dim() == 2:
+        if view.dim() == 2 or self.config.embedder == CUSTOM:
             inputs = to_input(view)
             return [branch(inputs) for branch in branches]
         dtype = computing_in(self.device, self.config.view_shape)
@@ -193,6 +216,50 @@ class RNetwork(nn.Module):
         saving.save(Path(folder), "r_network", self.state_dict(), asdict(self.config))
 
     @classmethod
-    def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Self:
-        """Reads what `save` wrote; raises `saving.LoadError` for anything else."""
-        return saving.load(Path(folder), "r_network", cls, device)
+    def load(
+        cls,
+        folder: str | Path,
+        device: torch.device | str = "cpu",
+        *,
+        embedder: nn.Module | None = None,
+    ) -> Self:
+        """Reads what `save` wrote; raises `saving.LoadError` for anything else.
+
+        Of an embedder of one's own only the weights are saved: give such a module again.
+        """
+
+        def make(**config: Any) -> Any:
+            if (config.get("embedder") == CUSTOM) != (embedder is not None):
+                wanted = "with" if embedder is None else "without"
+                raise saving.LoadError(
+                    f"the R-network in {folder} was saved {wanted} an embedder of its own: "
+                    f"{'give' if embedder is None else 'leave out'} `embedder`"
+                )
+            return cls(**(config | {"embedder": embedder} if embedder else config))
+
+        loaded: Self = saving.load(Path(folder), "r_network", make, device)
+        return loaded
+
+
+def _embedding_size(embedder: nn.Module, view_shape: tuple[int, ...]) -> int:
+    """D of an embedder of one's own, found by trying it."""
+    weight = next(embedder.parameters(), torch.zeros(0))
+    was_training = embedder.training
+    with torch.no_grad():
+        found = embedder.eval()(torch.zeros(2, *view_shape, device=weight.device))
+    embedder.train(was_training)
+    if not isinstance(found, Tensor) or found.dim() != 2 or found.shape[0] != 2:
+        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise ValueError(
+            f"the embedder must map (2, *{view_shape}) to (2, embedding size), got {shape}"
+        )
+    return found.shape[1]
+
+
+def _another(embedder: nn.Module) -> nn.Module:
+    """A copy with other weights, where layers can draw them."""
+    other = copy.deepcopy(embedder)
+    for layer in other.modules():
+        if callable(reset := getattr(layer, "reset_parameters", None)):
+            reset()
+    return other

@@ -4,9 +4,10 @@ import itertools
 
 import pytest
 import torch
+from torch import nn
 
 from benchmarks.bonus import concatenated
-from episodic_curiosity import FAST, PAPER, RNetwork
+from episodic_curiosity import FAST, PAPER, LoadError, RNetwork
 from episodic_curiosity.reachability.comparators import MlpComparator
 
 SHAPES = {"resnet18": (3, 24, 32), "small": (1, 20, 28), "mlp": (7,)}
@@ -181,3 +182,45 @@ def test_impossible_networks(arguments, message):
 def test_bad_views(view, error, message):
     with pytest.raises(error, match=message):
         RNetwork((3, 16, 16)).embed(view)
+
+
+def own_embedder() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Flatten(), nn.Linear(2 * 5, 7), nn.BatchNorm1d(7))
+
+
+@pytest.mark.parametrize("branches", ["shared", "unshared"])
+@pytest.mark.parametrize("comparator", ["mlp", "dot"])
+def test_any_module_can_embed(comparator, branches, tmp_path):
+    module = own_embedder()
+    r_network = RNetwork((2, 5), embedder=module, comparator=comparator, branches=branches)
+    assert r_network.branches[0] is module
+    assert r_network.config.embedding_size == 7
+    view = torch.randint(256, (3, 2, 5), dtype=torch.uint8)
+    embeddings = r_network.embed(view)
+    with torch.no_grad():
+        expected = module(view / 255)
+    if comparator == "dot":
+        torch.testing.assert_close(embeddings.stored, expected)
+    other = {"shared": 1, "unshared": 2}[branches]
+    assert len(r_network.branches) == other
+    if branches == "unshared":  # its second branch has weights of its own
+        one, two = (branch[1].weight for branch in r_network.branches)
+        assert not torch.equal(one, two)
+    r_network.save(tmp_path)
+    loaded = RNetwork.load(tmp_path, embedder=own_embedder())
+    assert torch.equal(loaded.embed(view).asked, embeddings.asked)
+
+
+def test_an_embedder_of_ones_own_is_given_again(tmp_path):
+    RNetwork((2, 5), embedder=own_embedder()).save(tmp_path / "own")
+    with pytest.raises(LoadError, match="saved with an embedder of its own: give `embedder`"):
+        RNetwork.load(tmp_path / "own")
+    RNetwork((5,)).save(tmp_path / "ours")
+    with pytest.raises(LoadError, match="saved without an embedder of its own: leave out"):
+        RNetwork.load(tmp_path / "ours", embedder=own_embedder())
+
+
+def test_an_embedder_that_does_not_embed():
+    with pytest.raises(ValueError, match=r"must map \(2, \*\(4, 5\)\) .* got \(2, 4, 5\)"):
+        RNetwork((4, 5), embedder=nn.Identity())
