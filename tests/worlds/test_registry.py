@@ -1,5 +1,7 @@
 """Families and tasks by name; entry points of other packages are in tests/test_outside.py."""
 
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -171,3 +173,13 @@ def test_a_class_that_is_not_in_its_module():
     register_family(record(make="tests.worlds.test_registry:Absent"))
     with pytest.raises(ImportError, match=r"tests.worlds.test_registry has no Absent"):
         make_world("mine/own", num_envs=1, seed=0)
+
+
+def test_records_import_none_of_their_worlds_dependencies():
+    program = (
+        "import sys, episodic_curiosity; from episodic_curiosity.worlds import registry; "
+        "registry.families(); "
+        "print({'mujoco', 'numba', 'vizdoom', 'PIL', 'deepmind_lab'} & sys.modules.keys())"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (said.stdout, said.stderr) == ("set()\n", "")
