@@ -19,6 +19,7 @@ ROOMS = (
     "experiments",
     "show",
     "cli",
+    "testing",
 )
 FAMILIES = ("maze", "dmlab", "vizdoom", "ant", "gymnasium")
 # What families import; it imports none of them.

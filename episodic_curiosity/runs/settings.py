@@ -140,6 +140,8 @@ def find_settings(task: str, method: str) -> Settings:
     """
     family, name, _ = read_task(task)
     check_choice("method", method, METHODS)
+    if family.settings != family.name:
+        check_choice(f"settings of the family {family.name}", family.settings, SETTINGS)
     for place in (f"{family.name}/{name}", family.settings):
         if found := SETTINGS.get(place, {}).get(method):
             return _with_own(found, family)

@@ -13,8 +13,8 @@ from episodic_curiosity.support.checks import check_choice
 from episodic_curiosity.support.importing import check_object_name
 from episodic_curiosity.worlds.base import WorldConfig
 
-Frames = Literal["fixed", "shared", "separate", "views"]
-Television = Literal["none", "unswitched", "any"]
+FrameSizes = Literal["fixed", "shared", "separate", "views"]
+Televisions = Literal["none", "unswitched", "any"]
 _NAME = re.compile(r"[a-z][\w-]*")
 
 
@@ -40,7 +40,8 @@ class Family:
     tasks: Mapping[str, str]  # one line about each task, by its name after the slash
     open_tasks: OpenTasks | None = None
     task_sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by set's name
-    config: type[WorldConfig]  # options of a run; all but num_envs have defaults
+    # Options of a run; all but num_envs have defaults. Presets set a field `stagger`, if any.
+    config: type[WorldConfig]
     # "module:Class", called as Class(task, num_envs=, seed=, device=, split=, **options): the
     # name after the slash, a torch.device and the config's options.
     make: str
@@ -48,13 +49,13 @@ class Family:
     # Sizes that a preset sets. fixed: none. shared: one for policy and curiosity, unless the
     # preset has another for curiosity. separate: both. views: curiosity's alone, where a bonus
     # needs it; observations are no frames.
-    frames: Frames = "fixed"
+    frames: FrameSizes = "fixed"
     can_redraw: bool = False  # its specs' `can_redraw`, known without making a world
     # "module:function" for films, called as in scenery.py; None: films show uint8 views.
     scenery: str | None = None
     # none: a "+" is part of a task's name. unswitched: "+noise" alone. any: its worlds take the
     # option idle=True, for a last action "idle" that switches the television.
-    television: Television = "none"
+    television: Televisions = "none"
     # What a task's name after the slash makes Python load, in words such as "imports the module
     # x", if that is more than the family itself; None: nothing.
     loads: Callable[[str], str | None] | None = None
@@ -82,8 +83,8 @@ class Family:
             check_object_name(f"scenery of the family {self.name}", self.scenery)
         for name, choices in (
             ("simulated_on", ("device", "host")),
-            ("frames", get_args(Frames)),
-            ("television", get_args(Television)),
+            ("frames", get_args(FrameSizes)),
+            ("television", get_args(Televisions)),
         ):
             check_choice(f"{name} of the family {self.name}", getattr(self, name), choices)
 

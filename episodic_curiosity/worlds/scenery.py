@@ -20,7 +20,7 @@ Points = NDArray[np.float32]  # (places, 2)
 Make = Callable[..., World]
 
 
-class Path(Protocol):
+class EpisodePath(Protocol):
     """The path of the episode that is filmed."""
 
     @property
@@ -34,7 +34,7 @@ class Path(Protocol):
 
 
 # Shows the present: the episode so far and its newest step.
-Camera = Callable[[Path, Step], Picture]
+Camera = Callable[[EpisodePath, Step], Picture]
 
 
 class Scenery(NamedTuple):

@@ -152,6 +152,9 @@ def test_numbers_that_are_nowhere_are_an_error_with_both_names(register):
         settings.find_settings("mine/own", "ppo+ec")
     with pytest.raises(ValueError, match="no R-network's budget for mine/own: "):
         settings.find_budget("mine/own")
+    register(settings="maize", ppo={"gamma": 0.5})
+    with pytest.raises(ValueError, match="settings of the family mine must be one of maze"):
+        settings.find_settings("mine/own", "ppo")
     register(ppo={"learning_rat": 1.0})
     with pytest.raises(ValueError, match="ppo of the family mine has no field learning_rat"):
         settings.find_settings("mine/own", "ppo")

@@ -7,8 +7,8 @@ from episodic_curiosity.worlds.dmlab.world import DMLabWorld
 from episodic_curiosity.worlds.lab.scenery import from_above
 from episodic_curiosity.worlds.scenery import (
     Camera,
+    EpisodePath,
     Make,
-    Path,
     Scenery,
     as_picture,
     behind_television,
@@ -21,7 +21,7 @@ def open_scenery(make: Make, height: int) -> Scenery:
     lab = behind_television(world)
     assert isinstance(lab, DMLabWorld)
 
-    def eyes(_: Path, step: Step) -> Picture:
+    def eyes(_: EpisodePath, step: Step) -> Picture:
         return lab.picture() if lab is world else as_picture(step.view[0])
 
     cameras: dict[str, Camera] = {"first person": eyes}

@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 from episodic_curiosity.worlds.base import Picture, Step
-from episodic_curiosity.worlds.scenery import Camera, Path
+from episodic_curiosity.worlds.scenery import Camera, EpisodePath
 
 SMALLEST_CELL = 4  # minimum side of a maze cell from above, in pixels
 MARKED_CELL = 20  # pixels; marks do not shrink below their size in such a cell
@@ -19,7 +19,7 @@ def from_above(maze: _WithMap, height: int) -> Camera:
     num_cells = len(maze.overhead(pixels_per_cell=SMALLEST_CELL)) // SMALLEST_CELL
     pixels = max(SMALLEST_CELL, height // num_cells)
 
-    def camera(path: Path, _: Step) -> Picture:
+    def camera(path: EpisodePath, _: Step) -> Picture:
         return maze.overhead(
             pixels_per_cell=pixels,
             mark_size=max(1.0, MARKED_CELL / pixels),

@@ -35,7 +35,7 @@ from episodic_curiosity.worlds.maze.rules.advance import (
 from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
 from episodic_curiosity.worlds.maze.rules.rules import Purpose, Rules, TaskSignals
 from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, scene_of
-from episodic_curiosity.worlds.maze.tasks import change_task, find_task
+from episodic_curiosity.worlds.maze.tasks import TASKS, change_task
 
 LAYOUT_DECIDES = {"maze_size", "rooms", "room_size"}
 ORIGIN_HEIGHT = 24.125  # height of a body's origin above the floor
@@ -74,7 +74,7 @@ class MazeWorld:
         view_size = check_size("view_size", view_size or observation_size)
         if layout is not None and (clash := sorted(LAYOUT_DECIDES & changes.keys())):
             raise ValueError(f"a custom layout cannot be combined with {', '.join(clash)}")
-        self._task = change_task(find_task(task), changes)
+        self._task = change_task(TASKS[task], changes)
         self._device = device
         self._stagger, self._final_frames = stagger, final_frames
         on_cpu = self._device.type == "cpu"

@@ -2,10 +2,10 @@
 
 import pytest
 
+from episodic_curiosity.testing.worlds import NUM_ENVS, WorldConformance
 from episodic_curiosity.worlds.ant.family import FAMILY
 from episodic_curiosity.worlds.base import World
 from episodic_curiosity.worlds.registry import make_world
-from tests.worlds.conformance import NUM_ENVS, WorldConformance
 
 pytest.importorskip("mujoco.batch")
 

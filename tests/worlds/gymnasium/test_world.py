@@ -14,9 +14,9 @@ import torch
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402
 
+from episodic_curiosity.testing.worlds import NUM_ENVS, WorldConformance  # noqa: E402
 from episodic_curiosity.worlds.base import SPLITS, World  # noqa: E402
 from episodic_curiosity.worlds.registry import make_world  # noqa: E402
-from tests.worlds.conformance import NUM_ENVS, WorldConformance  # noqa: E402
 
 MAZE = "gym/EpisodicCuriosity/MazeSparse-v0"
 

@@ -93,7 +93,7 @@ def test_what_goes_wrong_there_is_said_and_goes_no_further(tmp_path, caplog):
     assert not mark.exists()
     (said,) = caplog.messages
     assert "ended with status 1" in said
-    assert "there is no maze task 'nowhere'" in said
+    assert "KeyError: 'nowhere'" in said
 
 
 def test_nobody_waits_for_ever(tmp_path, caplog, monkeypatch):
