@@ -45,9 +45,9 @@ def compare(seconds: float) -> None:
 
 
 def _frames() -> Player:
-    from episodic_curiosity.worlds.vizdoom.world import ViZDoomWorld
+    from episodic_curiosity.worlds.registry import make_world
 
-    world = ViZDoomWorld("dense", num_envs=GAMES, seed=0)
+    world = make_world("vizdoom/dense", num_envs=GAMES, seed=0)
     world.reset()
     workers, random = world.workers, np.random.default_rng(0)
 

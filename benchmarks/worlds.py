@@ -19,6 +19,7 @@ import torch
 
 from episodic_curiosity.worlds.maze.tasks import TASKS
 from episodic_curiosity.worlds.maze.world import MazeWorld
+from episodic_curiosity.worlds.registry import make_world
 
 ROUNDS = 3
 
@@ -46,8 +47,8 @@ def rate(work: Callable[[], object], per_call: int, seconds: float, device: str)
 
 
 def make(task: str, num_envs: int, options: argparse.Namespace) -> MazeWorld:
-    world = MazeWorld(
-        task,
+    world = make_world(
+        f"maze/{task}",
         num_envs=num_envs,
         seed=0,
         device=options.device,

@@ -13,7 +13,8 @@ from episodic_curiosity.reachability.training import FitConfig, FitReport, accur
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.support.version import __version__
 from episodic_curiosity.worlds.base import Step
-from episodic_curiosity.worlds.registry import make_world
+from episodic_curiosity.worlds.family import Family
+from episodic_curiosity.worlds.registry import make_world, register_family
 
 __all__ = [
     "FAST",
@@ -22,6 +23,7 @@ __all__ = [
     "Agent",
     "EpisodicCuriosity",
     "EpisodicMemory",
+    "Family",
     "FitConfig",
     "FitReport",
     "Frames",
@@ -35,9 +37,10 @@ __all__ = [
     "fit",
     "load",
     "make_world",
+    "register_family",
 ]
 
 if find_spec("gymnasium") is not None:
-    from episodic_curiosity.worlds.maze.gymnasium_ids import register
+    from episodic_curiosity.worlds.as_gymnasium import register
 
     register()

@@ -10,6 +10,7 @@ import torch
 from PIL import Image, ImageDraw
 
 from episodic_curiosity.worlds.ant.world import AntWorld
+from episodic_curiosity.worlds.registry import make_world
 
 HEIGHT, WIDTH, GAP, TITLE = 120, 160, 4, 14
 NUM_ANTS = 3
@@ -36,7 +37,7 @@ def column(world: AntWorld, env: int, view: torch.Tensor) -> Image.Image:
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("usage: python examples/ant_pictures.py PICTURE.png")
-    world = AntWorld("no-reward", num_envs=NUM_ANTS, seed=3)
+    world = make_world("ant/no-reward", num_envs=NUM_ANTS, seed=3)
     step = world.reset()
     generator = torch.Generator().manual_seed(0)
     columns = []

@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 
 from episodic_curiosity.worlds.maze.tasks import TASKS
 from episodic_curiosity.worlds.maze.world import MazeWorld
+from episodic_curiosity.worlds.registry import make_world
 
 HEIGHT, WIDTH, GAP = 120, 160, 4
 NUM_FRAMES = 4
@@ -22,7 +23,8 @@ WALKS_ON = torch.tensor([0, 0, 0, 6, 7])  # forward, or forward and turning
 def row_of(task: str, seed: int) -> Image.Image:
     """One level from above with a random path, then first-person frames."""
     options = {"num_envs": NUM_ENVS, "seed": seed, "num_levels": 50}
-    walker = MazeWorld(task, observation_size=(1, 1), **options)  # its frames are not used
+    # The walker's frames are not used.
+    walker = make_world(f"maze/{task}", observation_size=(1, 1), **options)
     walker.reset()
     generator = torch.Generator().manual_seed(4)
     way = []
@@ -33,7 +35,7 @@ def row_of(task: str, seed: int) -> Image.Image:
         way.append(step.position[0, :2].numpy())
     above = Image.fromarray(walker.overhead(trajectory=np.stack(way)))
 
-    world = MazeWorld(task, observation_size=(HEIGHT, WIDTH), **options)
+    world = make_world(f"maze/{task}", observation_size=(HEIGHT, WIDTH), **options)
     world.load_state(walker.state())
     frames = look_at_things(world, generator)
     if "fire" in world.spec.action_names:

@@ -19,9 +19,11 @@ ROOMS = (
     "experiments",
     "show",
     "cli",
+    "testing",
 )
 FAMILIES = ("maze", "dmlab", "vizdoom", "ant", "gymnasium")
-SHARED = ("base", "lab", "processes")  # what families import; it imports none of them
+# What families import; it imports none of them.
+SHARED = ("base", "family", "lab", "processes", "scenery", "television")
 IN_STRING = re.compile(rf"({PACKAGE}(?:\.\w+)+)(:\w+)?")  # a module, or something in it
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from episodic_curiosity.bonus.base import Bonus, BonusConfig
@@ -20,8 +20,9 @@ class Method:
     config: type[BonusConfig] | None  # its options; None: it has none
     bonus: type[Bonus]
     r_network: Literal["random_play", "online"] | None = None  # fitted before or during a run
-    # Changes of PPOConfig's defaults, for tasks that the paper has no settings for.
-    ppo: Mapping[str, Any] = field(default_factory=dict)
+    # Fields of PPOConfig that differ from its defaults, for tasks without settings for this
+    # method; None: it has none, and only tasks with settings can be trained.
+    ppo: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not NAME.fullmatch(self.name):

@@ -1,10 +1,10 @@
 """Finds methods by name: the built-in ones, and what others register."""
 
-from functools import cache
+import functools
 
 from episodic_curiosity.bonus import constant, episodic, icm, nothing, oracle
 from episodic_curiosity.bonus.method import Method
-from episodic_curiosity.support.checks import check_choice, check_type
+from episodic_curiosity.support.checks import check_type
 from episodic_curiosity.support.plugins import register_plugins
 
 GROUP = "episodic_curiosity.methods"  # of entry points, each of which is a Method
@@ -32,17 +32,21 @@ def register_method(method: Method) -> None:
 
 def methods() -> dict[str, Method]:
     """All methods by name, those of installed packages included."""
-    _find_plugins()
+    _load_entry_points()
     return dict(_methods)
 
 
 def find_method(name: str) -> Method:
     """Returns the method of that name; raises with a list of the choices."""
-    found = methods()
-    check_choice("method", name, found)
-    return found[name]
+    if name not in _methods:
+        refused = "".join(f"; {sentence}" for sentence in _load_entry_points())
+        if name not in _methods:
+            choices = ", ".join(_methods)
+            raise ValueError(f"method must be one of {choices}, got {name!r}{refused}")
+    return _methods[name]
 
 
-@cache
-def _find_plugins() -> None:
-    register_plugins(GROUP, register_method)
+@functools.cache
+def _load_entry_points() -> tuple[str, ...]:
+    """Registers the methods of other packages; returns a sentence about each refused one."""
+    return register_plugins(GROUP, "method", register_method)

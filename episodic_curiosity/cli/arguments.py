@@ -13,9 +13,10 @@ from typing import Annotated
 import tyro
 
 from episodic_curiosity.cli.errors import Reader, whole_number
-from episodic_curiosity.runs import presets, settings
+from episodic_curiosity.runs import presets
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.support.checks import check_choice
+from episodic_curiosity.worlds.registry import split_tasks
 
 EXAMPLE = "maze/no-reward"  # `--help` shows its values if no task is named
 METHOD, PRESET = "ppo+eco", "cpu"  # defaults
@@ -75,7 +76,7 @@ def with_r_network(some: argparse.Namespace, run: Run) -> Run:
     if some.r_network_from:
         r_network = dataclasses.replace(r_network, source=Path(some.r_network_from))
     if tasks:
-        names = settings.split_tasks(tasks)
+        names = split_tasks(tasks)
         if r_network.random_play is None:
             raise ValueError(f"{run.method} fits its R-network online, not to {tasks}")
         play = dataclasses.replace(r_network.random_play, tasks=names)

@@ -15,9 +15,9 @@ from episodic_curiosity.cli.arguments import (
     resolve,
     with_hyphens,
 )
-from episodic_curiosity.runs import settings
 from episodic_curiosity.runs.config import RNetworkOptions, Run
 from episodic_curiosity.worlds.base import WorldConfig
+from episodic_curiosity.worlds.registry import split_tasks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ def read_fit(arguments: list[str]) -> tuple[Run, Path]:
         raise ValueError(
             "name the task of the random play with --task, or several with --tasks"
         )
-    task = some.task or settings.split_tasks(some.tasks or EXAMPLE)[0]
+    task = some.task or split_tasks(some.tasks or EXAMPLE)[0]
     run = resolve(some, task, "ppo+ec")
     assert run.r_network is not None
     options = tyro.cli(

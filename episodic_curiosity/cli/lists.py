@@ -1,24 +1,33 @@
 """The commands that only print information: `curiosity tasks`, `methods` and `doctor`."""
 
+import textwrap
 from collections.abc import Callable
 
 import tyro
 
 from episodic_curiosity.bonus import registry
-from episodic_curiosity.runs import settings
-from episodic_curiosity.worlds.registry import FAMILIES
+from episodic_curiosity.worlds.registry import families, known_tasks
 from episodic_curiosity.worlds.television import PROGRAMMES
 
 
 def tasks(arguments: list[str]) -> None:
     """Lists the tasks."""
     _read_nothing(tasks, arguments)
-    for task, line in settings.known_tasks().items():
+    known = families().values()
+    for task, line in known_tasks().items():
         print(f"{task:24} {line}")
-    for family, line in settings.OPEN.items():
-        if family in FAMILIES:
-            print(line)
-    print(f"maze/... and dmlab/... with a television: maze/...+{', +'.join(PROGRAMMES)}")
+    for family in known:
+        if family.open_tasks is not None:
+            print(f"{family.name}/{family.open_tasks.pattern}: {family.open_tasks.line}")
+    for family in known:
+        for name, members in family.task_sets.items():
+            print(f"{name}, a set of {len(members)} tasks {family.name}/...:")
+            listed = textwrap.fill(", ".join(members), width=94)
+            print(textwrap.indent(listed, "  "))
+    unswitched = [name for name, programme in PROGRAMMES.items() if not programme.switched]
+    for television, programmes in (("any", PROGRAMMES), ("unswitched", unswitched)):
+        names = [f"{family.name}/..." for family in known if family.television == television]
+        print(f"{', '.join(names)} with a television: +{', +'.join(programmes)}")
 
 
 def methods(arguments: list[str]) -> None:

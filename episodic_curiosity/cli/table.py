@@ -11,7 +11,7 @@ from pathlib import Path
 from episodic_curiosity.cli.errors import FAILED, Reader, call, whole_number
 from episodic_curiosity.experiments.cells import EPISODES, LEAST_EPISODES, Cell
 from episodic_curiosity.experiments.claims import CLAIMS, claimed_cells
-from episodic_curiosity.experiments.tables import EXPERIMENTS, Experiment
+from episodic_curiosity.experiments.tables import EXPERIMENTS, MAZES, Experiment
 from episodic_curiosity.runs.presets import PRESETS
 from episodic_curiosity.support.checks import check_at_least, check_choice
 
@@ -94,7 +94,7 @@ def find_cells(options: argparse.Namespace) -> list[Cell]:
         worlds = dict.fromkeys(
             world for claim in CLAIMS for world in EXPERIMENTS[claim.experiment].worlds
         )
-        world = options.world or "maze"
+        world = options.world or MAZES[0]
         check_choice("the world of claims", world, worlds)
         if options.cell:
             raise ValueError("--cell is for a table; `curiosity table claims` runs all cells")
@@ -144,7 +144,8 @@ def _read(arguments: list[str]) -> argparse.Namespace:
     add("--list", action="store_true", help="list the experiments of the paper")
     add("--dry-run", action="store_true", help="print the missing cells and an estimate")
     add("--cell", action="append", help="only TASK:METHOD[@VARIANT]:SEED; can be repeated")
-    add("--world", help="the family of tasks: maze, dmlab, vizdoom or ant")
+    worlds = dict.fromkeys(world for each in EXPERIMENTS.values() for world in each.worlds)
+    add("--world", help=f"the family of tasks: {', '.join(worlds)}")
     add("--seeds", type=whole_number, help=f"number of seeds, from 0 (default: {SEEDS})")
     add("--steps", type=whole_number, help="steps of each run (default: the preset's)")
     add("--preset", default="cpu", help=f"{', '.join(PRESETS)} (default: cpu)")

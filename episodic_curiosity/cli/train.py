@@ -22,6 +22,7 @@ from episodic_curiosity.runs import presets, settings
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.record import CONFIG
 from episodic_curiosity.runs.stored_run import loads, read_run
+from episodic_curiosity.worlds.registry import families
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,4 +115,6 @@ def _description(run: Run) -> str:
     source = settings.find_settings(run.task, run.method).source
     lines = [f"Trains {run.method} on {run.task}. Hyper-parameters: {source}. Presets:"]
     lines += [f"  {name}: {preset.line}" for name, preset in presets.PRESETS.items()]
+    names = ", ".join(f"{name}/..." for name in families())
+    lines.append(f"Tasks, listed by `curiosity tasks`: {names}")
     return "\n".join(lines)

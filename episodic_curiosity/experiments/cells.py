@@ -10,8 +10,9 @@ from episodic_curiosity.experiments.results import Key, Result
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.record import differences, shown
-from episodic_curiosity.runs.settings import BUDGETS
+from episodic_curiosity.runs.settings import find_budget
 from episodic_curiosity.support.checks import check_choice
+from episodic_curiosity.worlds.family import split_task
 
 # Measured of a cell: the trained agent on the test levels; the held-out accuracy of the
 # R-network alone; or training speed and number of parameters.
@@ -45,11 +46,11 @@ class Variant:
         plain = run.to_dict()
         for path, value in self.changes:
             _set(plain, path, value)
-        family = run.task.partition("/")[0]
         if self.play_steps is not None:
-            share = run.random_play_steps / BUDGETS[family].steps
+            share = run.random_play_steps / find_budget(run.task).steps
             _set(plain, f"{PLAY}.steps", max(1, round(self.play_steps * share)))
         if self.play_tasks:
+            family, _ = split_task(run.task)
             _set(plain, f"{PLAY}.tasks", [f"{family}/{task}" for task in self.play_tasks])
         return Run.from_dict(plain)
 

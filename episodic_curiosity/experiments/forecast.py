@@ -19,9 +19,9 @@ from episodic_curiosity.experiments.tables import find_trained
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.random_play import HELD_OUT_STEPS
 from episodic_curiosity.runs.config import RNetworkOptions, Run
-from episodic_curiosity.runs.presets import ON_THE_HOST
 from episodic_curiosity.support.machine import free_bytes
-from episodic_curiosity.worlds.registry import make_world
+from episodic_curiosity.worlds.family import split_task
+from episodic_curiosity.worlds.registry import find_family, make_world
 
 # Steps/s, to an order of magnitude, on the preset's hardware: two CPU cores or one H200. Used
 # until a similar cell has been measured.
@@ -30,7 +30,6 @@ ROUGH_RATE_ON_THE_HOST = 2_000.0
 # Speed of evaluation relative to training, and steps of an episode.
 ROUGH_PLAYING, ROUGH_EPISODE = 3.0, 1_800
 
-KEEPING_FRAMES = ("dmlab", "vizdoom", "gym")  # worlds that cannot redraw observations
 POLICY_BYTES = 7_000_000  # 1.7M parameters
 SNAPSHOT_BYTES = 256  # at most, per step of the replay
 LINE_BYTES = 2_000  # of metrics, timing and TensorBoard, per update
@@ -119,7 +118,7 @@ def _forecast(
 
 def _rough_rate(cell: Cell) -> Rate:
     rate = ROUGH_RATES[cell.key.preset]
-    if cell.key.task.partition("/")[0] in ON_THE_HOST:
+    if find_family(cell.key.task).simulated_on == "host":
         rate = min(rate, ROUGH_RATE_ON_THE_HOST)
     return Rate(rate, ROUGH_EPISODE / (ROUGH_PLAYING * rate))
 
@@ -146,7 +145,7 @@ def _measured_rates(results: Path) -> dict[tuple[str, ...], Rate]:
 def _likeness(preset: str, method: str, task: str, measure: str) -> tuple[str, ...]:
     """The properties that decide a cell's speed; cells of the speed table count as runs."""
     kind = "fit" if measure == "r-network" else "run"
-    return kind, preset, method, task.partition("/")[0]
+    return kind, preset, method, split_task(task)[0]
 
 
 def disk_bytes(run: Run) -> tuple[int, int]:
@@ -165,7 +164,7 @@ def disk_bytes(run: Run) -> tuple[int, int]:
         state += r_network + run.world.num_envs * capacity * slot_size * 4
         if run.r_network.online is not None:
             state += 2 * r_network
-        if run.task.partition("/")[0] in KEEPING_FRAMES:
+        if not find_family(run.task).can_redraw:
             before, beside = _frames(run, run.r_network, view_bytes)
         elif run.r_network.online is not None:
             state += run.r_network.online.history * SNAPSHOT_BYTES

@@ -39,7 +39,6 @@ from episodic_curiosity.experiments.status import (
 from episodic_curiosity.experiments.tables import find_trained
 from episodic_curiosity.runs.build import REPLAY
 from episodic_curiosity.runs.checkpoints import Checkpoints
-from episodic_curiosity.runs.presets import ON_THE_HOST
 from episodic_curiosity.support.checks import (
     check_at_least,
     check_choice,
@@ -47,7 +46,7 @@ from episodic_curiosity.support.checks import (
     usable_device,
 )
 from episodic_curiosity.support.files import UnfitFileError, append_to_file, check_own
-from episodic_curiosity.worlds.registry import make_world
+from episodic_curiosity.worlds.registry import find_family, make_world
 
 PATIENCE = 10.0  # seconds to wait for cells of other processes
 OutcomeState = Literal["done", "skipped", "busy", "stale", "failed"]
@@ -229,9 +228,11 @@ def _check_machine(cells: Sequence[Cell], settings: RunnerConfig) -> None:
     """Raises where the cells' GPU or simulators are not available."""
     if cells and settings.device != "auto":
         usable_device(settings.device)
-    by_family = {cell.key.task.partition("/")[0]: cell for cell in reversed(cells)}
-    for family in by_family.keys() & set(ON_THE_HOST):
-        run = by_family[family].run()
+    by_family = {find_family(cell.key.task): cell for cell in reversed(cells)}
+    for family, cell in by_family.items():
+        if family.simulated_on == "device":
+            continue
+        run = cell.run()
         options = run.world.options("train")
         with closing(make_world(run.task, num_envs=1, seed=0, **options)):
             pass

@@ -11,13 +11,14 @@ from episodic_curiosity.experiments.cells import PAPER_STEPS, Cell, Measure, Var
 from episodic_curiosity.experiments.published import Published, find_published
 from episodic_curiosity.experiments.results import Key
 from episodic_curiosity.runs.presets import PRESETS
-from episodic_curiosity.runs.settings import TASKS
 from episodic_curiosity.support.checks import check_choice
 from episodic_curiosity.worlds.dmlab.levels import DMLAB_30
+from episodic_curiosity.worlds.family import split_task
+from episodic_curiosity.worlds.lab.tasks import LAB_TASKS
 from episodic_curiosity.worlds.television import PROGRAMMES
 
 MAZES = ("maze", "dmlab")  # our simulator and DeepMind Lab
-TABLE1_TASKS = tuple(task.removeprefix("maze/") for task in TASKS if task.startswith("maze/"))
+TABLE1_TASKS = tuple(LAB_TASKS)
 ABLATION_TASKS = ("no-reward", "very-sparse")
 NEAR, SLOTS = "r_network.random_play.fit.pairs.k", "bonus.memory_capacity"
 
@@ -33,7 +34,8 @@ class Row:
 
     def find_variant(self, task: str) -> Variant | None:
         """The variant on a task, or None for the plain method."""
-        return self.in_dmlab if self.in_dmlab and task.startswith("dmlab/") else self.variant
+        is_in_dmlab = split_task(task)[0] == "dmlab"
+        return self.in_dmlab if self.in_dmlab and is_in_dmlab else self.variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +89,10 @@ class Experiment:
 
     def published(self, row: Row, task: str) -> Published | None:
         """The published number at one place, or None if the paper prints none."""
-        return find_published(self.name, task.partition("/")[2], row.name)
+        return find_published(self.name, split_task(task)[1], row.name)
 
     def _is_in_table1(self, own: Cell, shared: Cell) -> bool:
-        family, _, column = own.key.task.partition("/")
+        family, column = split_task(own.key.task)
         if self.measure != "agent" or family not in MAZES or column not in TABLE1_TASKS:
             return False
         if own.variant is None:
@@ -101,7 +103,7 @@ class Experiment:
 def find_trained(cell: Cell) -> Cell | None:
     """The cell of Table 1 whose run a cell of the speed table reuses, or None."""
     key = cell.key
-    family, _, column = key.task.partition("/")
+    family, column = split_task(key.task)
     is_shared = (
         cell.measure == "speed"
         and key.table == "speed"

@@ -25,7 +25,7 @@ from episodic_curiosity.support.checks import check_at_least, check_choice, chec
 from episodic_curiosity.support.config_json import check_fields, from_plain, to_plain
 from episodic_curiosity.support.randomness import seed_words
 from episodic_curiosity.worlds.base import WorldConfig
-from episodic_curiosity.worlds.registry import find_world
+from episodic_curiosity.worlds.registry import find_family
 
 MOST_STEPS = 10**12  # a month at the fastest rate measured; far more would overflow dates
 
@@ -107,7 +107,7 @@ class Run:
     def __post_init__(self) -> None:
         check_choice("device", self.device, ("auto", "cpu", "cuda"))
         seed_words(self.seed)
-        check_type("world", self.world, find_world(self.task))
+        check_type("world", self.world, find_family(self.task).config)
         check_type("ppo", self.ppo, PPOConfig)
         check_type("record", self.record, RecordConfig)
         check_at_least("steps", self.steps, 1)
@@ -130,7 +130,7 @@ class Run:
             raise ValueError(f"{self.method} needs r_network.{method.r_network}")
         if self.r_network and self.r_network.random_play:
             for task in self.r_network.random_play.tasks:
-                if find_world(task) is not type(self.world):
+                if find_family(task).config is not type(self.world):
                     raise ValueError(f"an R-network for {self.task} cannot be fitted to {task}")
         if self.normalise_bonus and self.bonus is None:
             raise ValueError(f"{self.method} has no bonus to normalise")
@@ -198,5 +198,5 @@ class Run:
         """Inverts `to_dict`; a ValueError names the field that does not fit."""
         check_fields(cls, plain)
         bonus = find_method(plain["method"]).config or NoneType
-        types = {"world": find_world(str(plain["task"])), "bonus": bonus}
+        types = {"world": find_family(str(plain["task"])).config, "bonus": bonus}
         return from_plain(cls, plain, types=types)

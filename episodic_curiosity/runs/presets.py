@@ -6,7 +6,7 @@ the same experiment runs as published, on one GPU or on a laptop.
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.registry import find_method
@@ -14,17 +14,12 @@ from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.training import FitConfig
 from episodic_curiosity.runs.config import RandomPlayConfig, RecordConfig, RNetworkOptions, Run
-from episodic_curiosity.runs.settings import BUDGETS, find_settings
+from episodic_curiosity.runs.settings import find_budget, find_settings
 from episodic_curiosity.support.checks import check_choice
-from episodic_curiosity.worlds.ant.config import AntConfig
 from episodic_curiosity.worlds.base import WorldConfig
-from episodic_curiosity.worlds.dmlab.config import DMLabConfig
-from episodic_curiosity.worlds.maze.config import MazeConfig
-from episodic_curiosity.worlds.registry import find_world
-from episodic_curiosity.worlds.vizdoom.config import ViZDoomConfig
+from episodic_curiosity.worlds.registry import find_family
 
 ONLINE_PAIRS = PairsConfig(sampler="online")
-ON_THE_HOST = ("gym", "vizdoom", "dmlab", "ant")  # CPU-simulated with every preset
 
 
 class Batch(NamedTuple):
@@ -168,33 +163,31 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
 
 
 def _batch(task: str, sizes: Preset) -> Batch:
-    own = sizes.batch_on_the_host if task.partition("/")[0] in ON_THE_HOST else None
-    return own or sizes.batch
+    is_hosted = find_family(task).simulated_on == "host"
+    return (sizes.batch_on_the_host if is_hosted else None) or sizes.batch
 
 
 def _world(task: str, sizes: Preset, num_envs: int, *, needs_view: bool) -> WorldConfig:
-    family = task.partition("/")[0]
-    world = find_world(task)(num_envs=num_envs)
-    if family == "gym":  # observations keep their shape
-        return world
-    observation_size = None if family == "ant" else sizes.observation_size  # a vector
-    view_size = sizes.view_size
-    if family in ("dmlab", "vizdoom", "ant"):  # views are separate from observations
-        view_size = view_size or sizes.observation_size
-    if family == "ant" and not needs_view:  # three times as fast without views
-        view_size = None
-    world = dataclasses.replace(world, observation_size=observation_size, view_size=view_size)
-    if isinstance(world, MazeConfig | DMLabConfig | ViZDoomConfig | AntConfig):
-        world = dataclasses.replace(world, stagger=sizes.stagger)
-    return world
+    family = find_family(task)
+    size, view_size = sizes.observation_size, sizes.view_size
+    observation_size, view_size = {
+        "fixed": (None, None),
+        "shared": (size, view_size),
+        "separate": (size, view_size or size),
+        # Ants are three times as fast without views.
+        "views": (None, (view_size or size) if needs_view else None),
+    }[family.frames]
+    options: dict[str, Any] = {"observation_size": observation_size, "view_size": view_size}
+    if hasattr(family.config, "stagger"):
+        options["stagger"] = sizes.stagger
+    return family.config(num_envs=num_envs, **options)
 
 
 def _r_network(task: str, method: Method, sizes: Preset, steps: int) -> RNetworkOptions:
-    family = task.partition("/")[0]
     if method.r_network == "online":
         options = RNetworkOptions(online=sizes.online)
     else:
-        budget = BUDGETS[family]
+        budget = find_budget(task)
         play = RandomPlayConfig(
             steps=budget.steps, fit=FitConfig(iterations=budget.iterations, batch_size=64)
         )

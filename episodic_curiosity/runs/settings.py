@@ -1,13 +1,13 @@
-"""The paper's tasks, methods and hyper-parameters, each with its source.
+"""The paper's methods and hyper-parameters, each with its source.
 
 Savinov et al. 2019. Tables S2 to S5 are in its supplement; the authors' code release has more
 digits than the tables.
 """
 
 import dataclasses
-import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 from episodic_curiosity.agent.ppo import PPOConfig
 from episodic_curiosity.bonus.base import BonusConfig
@@ -16,37 +16,9 @@ from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.bonus.icm import ICMConfig
 from episodic_curiosity.bonus.oracle import OracleConfig
 from episodic_curiosity.bonus.registry import find_method
-from episodic_curiosity.worlds.dmlab.levels import DMLAB_30
-from episodic_curiosity.worlds.registry import FAMILIES
-from episodic_curiosity.worlds.television import find_programme
-
-_MAZES = {
-    "sparse": "+10 at the goal of a random maze, then a new start in the same maze; 1800 steps",
-    "very-sparse": "sparse, with starts at least 10 cells from the goal",
-    "sparse-doors": "sparse, with random doors that change at every start",
-    "no-reward": "sparse without reward; the score is the number of cells covered",
-    "no-reward-no-fire": "no-reward without the fire action",
-    "dense-1": "keys and doors +1, the goal +50 and the end of the episode; 900 steps",
-    "dense-2": "good objects +1, bad objects -1, the tenth ends the episode; 900 steps",
-}
-TASKS = {
-    **{f"maze/{name}": line for name, line in _MAZES.items()},
-    **{f"dmlab/{name}": line for name, line in _MAZES.items()},
-    "vizdoom/dense": "MyWayHome: +1 at the goal, starts all over the map; 525 steps",
-    "vizdoom/sparse": "MyWayHome, starting in a room at medium distance",
-    "vizdoom/very-sparse": "MyWayHome, starting in the farthest room",
-    "ant/no-reward": "a four-legged body on a coloured floor, no reward; 1000 steps",
-    "ant/escape-circle": "+1 at each circle around the start, from radius 10 outwards",
-}
-# Families with an open set of tasks.
-OPEN = {
-    "gym": "gym/<id>: any Gymnasium environment, such as gym/CartPole-v1",
-    "vizdoom": "vizdoom/<path>: any scenario, as a .cfg or .wad file",
-    "dmlab": "dmlab/<level>: any level of DeepMind Lab, such as those of DMLab-30:\n"
-    + textwrap.fill(", ".join(DMLAB_30), width=96, initial_indent="  ", subsequent_indent="  "),
-}
-# Names for sets of tasks, for an R-network fitted to all of them.
-TASK_SETS = {"dmlab-30": tuple(f"dmlab/{level}" for level in DMLAB_30)}  # section S4
+from episodic_curiosity.support.checks import check_choice
+from episodic_curiosity.worlds.family import Budget, Family, split_task
+from episodic_curiosity.worlds.registry import find_family, read_task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +109,6 @@ _GYM |= {"ppo+ec": _GYM_EC, "ppo+eco": _GYM_EC}
 # By family, or by task if the paper has a table for each task.
 SETTINGS = {
     "maze": _MAZE,
-    "dmlab": _MAZE,
     "vizdoom": _VIZDOOM,
     "ant/no-reward": _ANT_NO_REWARD,
     "ant/escape-circle": _ANT_ESCAPE,
@@ -145,57 +116,62 @@ SETTINGS = {
 }
 
 
-class Budget(NamedTuple):
-    """Amount of data and training for an R-network that is fitted before a run."""
-
-    steps: int  # of random play, section 2.3
-    iterations: int  # of 64 pairs, section S2
-
-
+# By family: section 2.3 has the steps, section S2 the iterations.
 _LAB_BUDGET = Budget(steps=2_500_000, iterations=200_000)
 BUDGETS = {
     "maze": _LAB_BUDGET,
-    "dmlab": _LAB_BUDGET,
     "vizdoom": Budget(steps=300_000, iterations=50_000),
     "ant": _LAB_BUDGET,  # not in the paper
     "gym": _LAB_BUDGET,  # not in the paper
 }
 
 
-def known_tasks() -> dict[str, str]:
-    """A one-line description of each task of the known families."""
-    return {task: line for task, line in TASKS.items() if task.split("/")[0] in FAMILIES}
-
-
-def check_task(task: str) -> None:
-    """Raises unless the task exists; the message lists the choices."""
-    name, plus, programme = task.partition("+")
-    family, _, member = name.partition("/")
-    is_open = family in OPEN and family in FAMILIES and member
-    if name not in known_tasks() and not is_open:
-        choices = [*known_tasks(), *(f"{family}/..." for family in OPEN if family in FAMILIES)]
-        raise ValueError(f"there is no task {task!r}; choose one of {', '.join(choices)}")
-    if plus and family != "vizdoom":  # in ViZDoom, a plus is part of the path
-        find_programme(programme)
-
-
-def split_tasks(names: str) -> tuple[str, ...]:
-    """Splits a list such as "a,b,c", expanding task sets; raises as `check_task` does."""
-    tasks: tuple[str, ...] = ()
-    for name in names.split(","):
-        tasks += TASK_SETS.get(name, (name,))
-    for task in tasks:
-        check_task(task)
-    return tasks
-
-
 def find_settings(task: str, method: str) -> Settings:
-    """The hyper-parameters of a method on a task."""
-    check_task(task)
+    """The hyper-parameters of a method on a task.
+
+    The first that exist of: the task's with the method, the family's with the method, the
+    family's, the method's.
+    """
+    family, name, _ = read_task(task)
     record = find_method(method)
-    name = task.partition("+")[0]
-    known = SETTINGS[name if name in SETTINGS else name.partition("/")[0]]
-    if method in known:
-        return known[method]
+    if family.settings != family.name:
+        check_choice(f"settings of the family {family.name}", family.settings, SETTINGS)
+    for place in (f"{family.name}/{name}", family.settings):
+        if found := SETTINGS.get(place, {}).get(method):
+            return _with_own(found, family)
+    if not family.ppo and record.ppo is None:
+        raise ValueError(
+            f"there are no hyper-parameters of {method} on {task}: the family {family.name} "
+            f"needs `ppo` or `settings`, one of {', '.join(SETTINGS)}, or the method `ppo`"
+        )
     bonus = record.config() if record.config else None
-    return Settings(ppo=PPOConfig(**record.ppo), bonus=bonus, source=f"{method}'s own")
+    ppo = _changed(PPOConfig(), record.ppo or {}, f"the method {method}")
+    own = Settings(ppo=ppo, bonus=bonus, source=f"the method {method}")
+    return _with_own(own, family)
+
+
+def _with_own(found: Settings, family: Family) -> Settings:
+    """The settings with the family's own values of PPOConfig."""
+    if not family.ppo:
+        return found
+    whose = f"the family {family.name}"
+    return dataclasses.replace(found, ppo=_changed(found.ppo, family.ppo, whose), source=whose)
+
+
+def _changed(ppo: PPOConfig, changes: Mapping[str, Any], whose: str) -> PPOConfig:
+    names = {each.name for each in dataclasses.fields(PPOConfig)}
+    if unknown := ", ".join(sorted(changes.keys() - names)):
+        raise ValueError(f"ppo of {whose} names {unknown}, which PPOConfig does not have")
+    return dataclasses.replace(ppo, **changes)
+
+
+def find_budget(task: str) -> Budget:
+    """The data and training of an R-network that is fitted before a run of the task."""
+    family = find_family(task)
+    budget = family.budget or BUDGETS.get(split_task(family.settings)[0])
+    if budget is None:
+        raise ValueError(
+            f"there is no R-network's budget for {task}: the family {family.name} needs "
+            f"`budget` or `settings`, one of {', '.join(SETTINGS)}"
+        )
+    return budget

@@ -14,6 +14,7 @@ from episodic_curiosity.runs import settings
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.record import Record
 from episodic_curiosity.support.saving import LoadError
+from episodic_curiosity.worlds.registry import known_tasks
 
 COMMAND = str(Path(sys.executable).parent / "curiosity")
 
@@ -261,9 +262,7 @@ def test_evaluate_prints_the_report(calls, capsys):
 def test_tasks_and_methods_have_a_line_each(capsys):
     call("tasks")
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[: len(settings.known_tasks())]] == [
-        *settings.known_tasks()
-    ]
+    assert [line.split()[0] for line in lines[: len(known_tasks())]] == [*known_tasks()]
     assert any(line.startswith("gym/<id>") for line in lines)
     call("methods")
     lines = capsys.readouterr().out.splitlines()

@@ -8,8 +8,7 @@ from episodic_curiosity.experiments.cells import EPISODES, Cell, Variant, why_st
 from episodic_curiosity.experiments.results import Key, load_results
 from episodic_curiosity.experiments.tables import EXPERIMENTS, find_trained
 from episodic_curiosity.runs.presets import PRESETS, resolve
-from episodic_curiosity.runs.settings import TASK_SETS
-from episodic_curiosity.worlds.registry import FAMILIES
+from episodic_curiosity.worlds.registry import split_tasks
 
 ROOT = Path(__file__).parents[2]
 STEPS = {"paper": 20_000_000, "gpu": 20_000_000, "turbo": 20_000_000, "cpu": 200_000}
@@ -32,14 +31,13 @@ def find(name, row, column=None, steps=20_000_000, preset="gpu"):
 def test_every_cell_of_the_paper_is_a_run(name, preset):
     experiment = EXPERIMENTS[name]
     for world in experiment.worlds:
-        if world in FAMILIES:
-            cells = list(experiment.cells(world, preset, STEPS[preset], 2))
-            keys = {cell.key for cell in cells}
-            size = 2 * len(experiment.rows) * len(experiment.columns)
-            assert len(cells) == len(keys) == size
-            for each in cells:
-                run = each.run()
-                assert (run.task, run.method) == (each.key.task, each.key.method)
+        cells = list(experiment.cells(world, preset, STEPS[preset], 2))
+        keys = {cell.key for cell in cells}
+        size = 2 * len(experiment.rows) * len(experiment.columns)
+        assert len(cells) == len(keys) == size
+        for each in cells:
+            run = each.run()
+            assert (run.task, run.method) == (each.key.task, each.key.method)
 
 
 def test_the_tables_have_the_papers_shapes():
@@ -117,7 +115,7 @@ def test_universal_is_the_papers_where_there_is_dmlab_30():
     (row,) = [row for row in EXPERIMENTS["universal"].rows if row.name == "universal"]
     lab = EXPERIMENTS["universal"].cell(row, "dmlab/no-reward", "paper", 20_000_000, 0)
     play = lab.run().r_network.random_play
-    assert play.tasks == TASK_SETS["dmlab-30"]
+    assert play.tasks == split_tasks("dmlab-30")
     assert play.steps == 10_000_000
     assert lab.key.label == "dmlab/no-reward:ppo+ec@universal:0"
     mazes = find("universal", "universal").run().r_network.random_play

@@ -13,7 +13,9 @@ HOUSEKEEPING = ("preset", "record.metrics_every", "record.checkpoint_every")
 def flat(plain: dict[str, Any], path: str = "") -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, value in plain.items():
-        part = flat(value, f"{path}{name}.") if isinstance(value, dict) else {path + name: value}
+        part = (
+            flat(value, f"{path}{name}.") if isinstance(value, dict) else {path + name: value}
+        )
         values |= part
     return values
 

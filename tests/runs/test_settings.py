@@ -2,10 +2,12 @@
 
 import pytest
 
+from episodic_curiosity.agent.ppo import PPOConfig
 from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.runs import settings
-from episodic_curiosity.worlds.maze import tasks as maze
-from episodic_curiosity.worlds.registry import FAMILIES
+from episodic_curiosity.worlds import registry
+from episodic_curiosity.worlds.base import WorldConfig
+from episodic_curiosity.worlds.family import Budget, Family
 
 # Tables S2 to S5: learning rate, entropy coefficient, task reward scale, bonus scale.
 PRINTED = {
@@ -72,7 +74,6 @@ def test_memory_is_as_printed_and_the_same_for_eco(place):
 
 def test_what_was_not_published_says_so():
     published = {*PRINTED, *((place, "ppo+eco") for place in MEMORY)}
-    published |= {("dmlab", method) for place, method in published if place == "maze"}
     for place, methods in settings.SETTINGS.items():
         for method, found in methods.items():
             assert (found.source == settings.OURS) == ((place, method) not in published)
@@ -95,20 +96,68 @@ def test_episodes_of_any_environment_may_end_early():
     assert bonus.beta == 1.0
 
 
-def test_tasks_are_those_of_the_worlds_that_are_here():
-    known = settings.known_tasks()
-    assert {task for task in known if task.startswith("maze/")} == {
-        f"maze/{name}" for name in maze.TASKS
-    }
-    assert {task.partition("/")[0] for task in known} <= set(FAMILIES)
+def test_lab_has_the_numbers_of_the_mazes():
+    for method in settings.METHODS:
+        lab = settings.find_settings("dmlab/sparse+noise", method)
+        assert lab is settings.SETTINGS["maze"][method]
+    assert settings.find_budget("dmlab/sparse") == Budget(2_500_000, 200_000)
 
 
-@pytest.mark.parametrize(
-    "task", ["maze/sparse", "maze/dense-2+image-action-30", "gym/a:B-v0", "vizdoom/a+b.wad"]
-)
-def test_a_task_that_is_there(task):
-    settings.check_task(task)
-    assert settings.find_settings(task, "ppo").ppo is not None
+@pytest.fixture
+def register(monkeypatch):
+    """Registers families named "mine", for this test."""
+    monkeypatch.setattr(registry, "_FAMILIES", dict(registry._FAMILIES))
+
+    def register(**numbers) -> None:
+        registry._FAMILIES.pop("mine", None)
+        registry.register_family(
+            Family(
+                name="mine",
+                tasks={"own": "a task"},
+                config=WorldConfig,
+                make="mine:World",
+                simulated_on="host",
+                **numbers,
+            )
+        )
+
+    return register
+
+
+def test_another_familys_numbers_with_changes_of_its_own(register):
+    register(settings="vizdoom", ppo={"gamma": 0.5})
+    found = settings.find_settings("mine/own", "ppo+ec")
+    doom = settings.SETTINGS["vizdoom"]["ppo+ec"]
+    assert found.bonus == doom.bonus
+    assert (found.ppo.gamma, found.ppo.reward_scale) == (0.5, 5.0)
+    assert found.source == "the family mine"
+    assert settings.find_budget("mine/own") == Budget(300_000, 50_000)
+    register(settings="ant/escape-circle")
+    found = settings.find_settings("mine/own", "ppo+1")
+    assert found is settings.SETTINGS["ant/escape-circle"]["ppo+1"]
+    assert settings.find_budget("mine/own") == settings.BUDGETS["ant"]
+
+
+def test_numbers_of_its_own_alone_have_the_bonus_by_default(register):
+    register(ppo={"learning_rate": 1e-3}, budget=Budget(100, 7))
+    found = settings.find_settings("mine/own", "ppo+eco")
+    assert (found.ppo, found.bonus) == (PPOConfig(learning_rate=1e-3), EpisodicConfig())
+    assert settings.find_settings("mine/own", "ppo").bonus is None
+    assert settings.find_budget("mine/own") == Budget(100, 7)
+
+
+def test_numbers_that_are_nowhere_are_an_error_with_both_names(register):
+    register()
+    with pytest.raises(ValueError, match=r"no hyper-parameters of ppo\+ec on mine/own: "):
+        settings.find_settings("mine/own", "ppo+ec")
+    with pytest.raises(ValueError, match="no R-network's budget for mine/own: "):
+        settings.find_budget("mine/own")
+    register(settings="maize", ppo={"gamma": 0.5})
+    with pytest.raises(ValueError, match="settings of the family mine must be one of maze"):
+        settings.find_settings("mine/own", "ppo")
+    register(ppo={"learning_rat": 1.0})
+    with pytest.raises(ValueError, match="ppo of the family mine has no field learning_rat"):
+        settings.find_settings("mine/own", "ppo")
 
 
 @pytest.mark.parametrize("task", ["maze/sprase", "sparse", "gym/", "gym", "mars/sparse", ""])

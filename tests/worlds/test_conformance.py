@@ -2,10 +2,10 @@
 
 import pytest
 
+from episodic_curiosity.testing.worlds import NUM_ENVS, WorldConformance
 from episodic_curiosity.worlds.base import World
 from episodic_curiosity.worlds.maze.tasks import TASKS
 from episodic_curiosity.worlds.registry import make_world
-from tests.worlds.conformance import NUM_ENVS, WorldConformance
 from tests.worlds.dmlab.builds import install
 
 TELEVISIONS = ("sparse+image-action-3", "sparse+noise", "dense-2+noise-action")

@@ -3,20 +3,18 @@
 Shapes: T steps of an episode, h x w pixels.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.bonus.base import Bonus, shown
 from episodic_curiosity.bonus.coverage import Coverage
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.worlds.base import Picture, Step, World
-
-Points = NDArray[np.float32]  # (places, 2)
+from episodic_curiosity.worlds.scenery import Camera, Points
 
 
 class Shot(NamedTuple):
@@ -51,10 +49,6 @@ class Episode:
         way = self.way(step)
         stored = self.remembered[: len(way)]
         return way[np.flatnonzero(stored)]
-
-
-# Shows the present: the episode so far and its newest step.
-Camera = Callable[[Episode, Step], Picture]
 
 
 class Filmed:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from episodic_curiosity.show.film.episode import Episode, Points
+from episodic_curiosity.show.film.episode import Episode
 from episodic_curiosity.worlds.base import Picture
+from episodic_curiosity.worlds.scenery import Points
 
 Colour = tuple[int, int, int]
 

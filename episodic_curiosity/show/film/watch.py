@@ -18,12 +18,13 @@ from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import Play
 from episodic_curiosity.runs.stored_run import read_run
 from episodic_curiosity.runs.train import make_agent
-from episodic_curiosity.show.film.cameras import Scenery, WorldArguments, open_scenery
+from episodic_curiosity.show.film.cameras import open_scenery
 from episodic_curiosity.show.film.config import FilmConfig
 from episodic_curiosity.show.film.episode import Filmed
 from episodic_curiosity.show.film.film import check_film, write_film
 from episodic_curiosity.show.film.frames import Storyboard
 from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.worlds.scenery import Scenery
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,11 @@ def watch_untrained(task: str, out: Path, config: FilmConfig) -> Film:
         return _film((task, "untrained"), agent, bonus, scenery, out, config)
 
 
-def _opened(run: Run, config: FilmConfig) -> contextlib.closing[Scenery]:
+def _opened(run: Run, config: FilmConfig) -> contextlib.AbstractContextManager[Scenery]:
     options = run.world.options(config.split)
     options.pop("stagger", None)  # complete episodes are needed on any split
-    setting = WorldArguments(
-        run.task, config.split, config.seed, find_device(run.device), options
-    )
-    return contextlib.closing(open_scenery(setting, config.height))
+    options |= {"seed": config.seed, "device": find_device(run.device), "split": config.split}
+    return open_scenery(run.task, config.height, **options)
 
 
 def _film(

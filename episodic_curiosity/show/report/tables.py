@@ -7,6 +7,7 @@ from episodic_curiosity.show.report import formatting
 from episodic_curiosity.show.report.comparing import Overall, baseline, improvement, overall
 from episodic_curiosity.show.report.grids import Grid, Place
 from episodic_curiosity.show.report.page import Entry
+from episodic_curiosity.worlds.family import split_task
 
 # Not recorded for an R-network alone.
 RATES = {
@@ -93,7 +94,7 @@ def plain_table(places: Sequence[Place]) -> Table:
 
 def short_name(task: str) -> str:
     """A task without its family."""
-    return task.partition("/")[2]
+    return split_task(task)[1]
 
 
 def _score(line: Overall, num_tasks: int) -> list[str]:

@@ -13,7 +13,6 @@ from torch import Tensor
 from episodic_curiosity.support.randomness import random_bits, random_unit
 from episodic_curiosity.worlds.ant.body import NUM_POSITIONS, NUM_VELOCITIES
 
-TASKS = ("no-reward", "escape-circle")
 EPISODE_STEPS = 1000
 ORACLE_CELL = 5.0  # units, the side of a Grid-Oracle cell
 START = 100.0  # an episode starts at most this far from the floor's centre, in x and in y

@@ -19,12 +19,11 @@ from episodic_curiosity.support.checks import (
     check_tensor,
     check_type,
     first_difference,
-    usable_device,
 )
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds.ant import rules
 from episodic_curiosity.worlds.ant.body import NUM_MOTORS, NUM_POSITIONS, NUM_VELOCITIES, Ants
-from episodic_curiosity.worlds.ant.rules import EPISODE_STEPS, ORACLE_CELL, TASKS, Purpose
+from episodic_curiosity.worlds.ant.rules import EPISODE_STEPS, ORACLE_CELL, Purpose
 from episodic_curiosity.worlds.ant.scene import Scene
 from episodic_curiosity.worlds.ant.view import HeadCamera
 from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
@@ -48,8 +47,8 @@ class AntWorld:
         *,
         num_envs: int,
         seed: int,
-        device: torch.device | str = "cpu",
-        split: Split = "train",
+        device: torch.device,
+        split: Split,
         view_size: tuple[int, int] | None = (120, 160),
         episode_steps: int = EPISODE_STEPS,
         stagger: bool = False,
@@ -68,17 +67,13 @@ class AntWorld:
                 f"ants have no option {min(unknown)!r}; there are view_size, episode_steps, "
                 "stagger, gentle_play and final_frames"
             )
-        if task not in TASKS:
-            raise ValueError(f"there is no ant task {task!r}; choose one of {', '.join(TASKS)}")
-        check_choice("split", split, SPLITS)
-        check_at_least("num_envs", num_envs, 1)
         check_at_least("episode_steps", episode_steps, 1)
         check_type("stagger", stagger, bool)
         check_type("final_frames", final_frames, bool)
         check_number("gentle_play", gentle_play, above=0.0)
         if gentle_play > 1.0:
             raise ValueError(f"gentle_play must be at most 1, got {gentle_play}")
-        self._device = usable_device(device)
+        self._device = device
         self._pays = task == "escape-circle"
         self._stagger, self._final_frames = stagger, final_frames
         self._split = SPLITS.index(split)

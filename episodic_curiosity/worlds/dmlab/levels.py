@@ -118,10 +118,6 @@ class Level:
 
 def find_level(task: str) -> Level:
     """Returns a level by task of the paper, by name in DMLab-30 or by path."""
-    if not task:
-        raise ValueError(
-            f"dmlab/... must be one of {', '.join(LAB_TASKS)} or the name of a level, got ''"
-        )
     played = LAB_TASKS.get(task)
     name = task if played is None else played.level
     is_ours = name in DMLAB_30 or name in HELD_OUT

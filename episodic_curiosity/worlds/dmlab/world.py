@@ -15,14 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from episodic_curiosity.support.checks import (
-    check_at_least,
-    check_choice,
-    check_size,
-    usable_device,
-)
+from episodic_curiosity.support.checks import check_at_least, check_choice, check_size
 from episodic_curiosity.support.machine import num_cores
-from episodic_curiosity.worlds.base import SPLITS, Picture, Split, WorldSpec
+from episodic_curiosity.worlds.base import Picture, Split, WorldSpec
 from episodic_curiosity.worlds.dmlab.area import AreaResize
 from episodic_curiosity.worlds.dmlab.build import check_installed, examine_build
 from episodic_curiosity.worlds.dmlab.engine import observed_fields
@@ -62,8 +57,8 @@ class DMLabWorld(WorkerWorld):
         *,
         num_envs: int,
         seed: int,
-        device: torch.device | str = "cpu",
-        split: Split = "train",
+        device: torch.device,
+        split: Split,
         observation_size: tuple[int, int] = (84, 84),
         view_size: tuple[int, int] = FRAME_SIZE,
         frame_size: tuple[int, int] = FRAME_SIZE,
@@ -85,8 +80,6 @@ class DMLabWorld(WorkerWorld):
         in parallel; the default depends on the number of cores.
         """
         check_installed(task)
-        check_at_least("num_envs", num_envs, 1)
-        check_choice("split", split, SPLITS)
         check_choice("renderer", renderer, RENDERERS)
         observation_size = check_size("observation_size", observation_size)
         view_size = check_size("view_size", view_size)
@@ -113,7 +106,7 @@ class DMLabWorld(WorkerWorld):
         spec = WorldSpec(
             task=f"dmlab/{task}",
             num_envs=num_envs,
-            device=usable_device(device),
+            device=device,
             observation_shape=(3, *observation_size),
             observation_dtype=torch.uint8,
             view_shape=(3, *view_size),

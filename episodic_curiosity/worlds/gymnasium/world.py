@@ -9,7 +9,7 @@ import importlib
 import signal
 import threading
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -23,19 +23,13 @@ except ImportError as missing:
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from episodic_curiosity.support.checks import (
-    check_at_least,
-    check_choice,
-    check_number,
-    usable_device,
-)
+from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
 from episodic_curiosity.support.randomness import random_bits, seed_words
 from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
+from episodic_curiosity.worlds.gymnasium.config import Vectorization
 from episodic_curiosity.worlds.gymnasium.spaces import Actions, Observations
 
 Array = NDArray[Any]
-Vectorization = Literal["auto", "sync", "async", "vector_entry_point"]
-VECTORIZATIONS: tuple[Vectorization, ...] = ("auto", "sync", "async", "vector_entry_point")
 # For environments without a limit: 30 minutes of Atari, the longest episodes in common use.
 LONGEST_EPISODE = 27_000
 
@@ -49,8 +43,8 @@ class GymnasiumWorld:
         *,
         num_envs: int,
         seed: int,
-        device: torch.device | str = "cpu",
-        split: Split = "train",
+        device: torch.device,
+        split: Split,
         vectorization: Vectorization = "auto",
         episode_steps: int | None = None,
         observation_size: tuple[int, int] | None = None,
@@ -65,15 +59,13 @@ class GymnasiumWorld:
         uses an environment's own vector form if that resets in the same step, else steps the
         copies one after the other. Splits differ in their seeds.
         """
-        check_at_least("num_envs", num_envs, 1)
-        check_choice("split", split, SPLITS)
-        check_choice("vectorization", vectorization, VECTORIZATIONS)
+        check_choice("vectorization", vectorization, get_args(Vectorization))
         if episode_steps is not None:
             check_at_least("episode_steps", episode_steps, 1)
         if oracle_cell is not None:
             check_number("oracle_cell", oracle_cell, above=0.0)
         seed_words(seed)
-        self._device = usable_device(device)
+        self._device = device
         self._env, limit = _make(name, num_envs, vectorization, episode_steps, arguments)
         task = f"gym/{name}"
         self._observations = Observations(

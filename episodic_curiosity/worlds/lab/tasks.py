@@ -26,6 +26,7 @@ ACTION_SETS = _SETS | {f"{name}+idle": (*names, "idle") for name, names in _SETS
 class LabTask:
     """A level of DMLab-30 with the paper's changes."""
 
+    line: str
     level: str
     actions: str = "nine"
     reward_scale: float = 1.0
@@ -34,13 +35,38 @@ class LabTask:
 
 _GOALS = "explore_goal_locations_large"
 LAB_TASKS = {
-    "sparse": LabTask(level=_GOALS),
-    "very-sparse": LabTask(level=_GOALS, min_goal_distance=10),
-    "sparse-doors": LabTask(level="explore_obstructed_goals_large"),
-    "no-reward": LabTask(level=_GOALS, reward_scale=0.0),
-    "no-reward-no-fire": LabTask(level=_GOALS, reward_scale=0.0, actions="no-fire"),
-    "dense-1": LabTask(level="rooms_keys_doors_puzzle"),
-    "dense-2": LabTask(level="rooms_collect_good_objects_train"),
+    "sparse": LabTask(
+        line="+10 at the goal of a random maze, then a new start in the same maze; 1800 steps",
+        level=_GOALS,
+    ),
+    "very-sparse": LabTask(
+        line="sparse, with starts at least 10 cells from the goal",
+        level=_GOALS,
+        min_goal_distance=10,
+    ),
+    "sparse-doors": LabTask(
+        line="sparse, with random doors that change at every start",
+        level="explore_obstructed_goals_large",
+    ),
+    "no-reward": LabTask(
+        line="sparse without reward; the score is the number of cells covered",
+        level=_GOALS,
+        reward_scale=0.0,
+    ),
+    "no-reward-no-fire": LabTask(
+        line="no-reward without the fire action",
+        level=_GOALS,
+        reward_scale=0.0,
+        actions="no-fire",
+    ),
+    "dense-1": LabTask(
+        line="keys and doors +1, the goal +50 and the end of the episode; 900 steps",
+        level="rooms_keys_doors_puzzle",
+    ),
+    "dense-2": LabTask(
+        line="good objects +1, bad objects -1, the tenth ends the episode; 900 steps",
+        level="rooms_collect_good_objects_train",
+    ),
 }
 
 

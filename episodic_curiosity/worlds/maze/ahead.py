@@ -24,7 +24,7 @@ import torch
 from episodic_curiosity.support.machine import num_cores
 from episodic_curiosity.support.version import __version__
 from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
-from episodic_curiosity.worlds.maze.tasks import change_task, find_task
+from episodic_curiosity.worlds.maze.tasks import TASKS, change_task
 
 CORES_EACH = 4  # per helper: the compiler itself runs several processes
 MOST_LEVELS = 32
@@ -121,7 +121,7 @@ def begin_ahead(
     arguments = (name, dict(changes), num_envs, few, str(device))
     if not _will_be_found() or not _are_literals(arguments):
         return Ahead(None, None)
-    task = change_task(find_task(name), changes)
+    task = change_task(TASKS[name], changes)
     layout = task.layout
     grid = (layout.height, layout.width) if isinstance(layout, MazeLayout) else layout
 

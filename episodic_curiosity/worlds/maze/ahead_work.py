@@ -16,7 +16,7 @@ from episodic_curiosity.worlds.maze.rules.advance import compile_advance, keep
 from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
 from episodic_curiosity.worlds.maze.rules.rules import Rules
 from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, scene_of
-from episodic_curiosity.worlds.maze.tasks import change_task, find_task
+from episodic_curiosity.worlds.maze.tasks import TASKS, change_task
 
 
 def main(mark: str, what: str, arguments: str) -> None:
@@ -72,7 +72,7 @@ def _few_levels(
     name: str, changes: Mapping[str, Any], num_envs: int, num_levels: int, device: str
 ) -> tuple[LevelPool, Rules, MazeState]:
     """Returns a few levels, their rules and a state in which episodes have begun."""
-    task = change_task(find_task(name), changes)
+    task = change_task(TASKS[name], changes)
     pool = find_pool(task, layout=None, num_levels=num_levels, level_seed=0, split="train")
     rules = Rules(task, make_levels(task, pool, torch.device(device)), always=True)
     key = torch.zeros(num_envs, dtype=torch.int64, device=device)

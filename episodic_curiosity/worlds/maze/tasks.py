@@ -118,12 +118,6 @@ WORLD_OPTIONS = (
 TASK_OPTIONS = ("episode_steps", "actions", "idle", "reward_scale")
 
 
-def find_task(name: str) -> MazeTask:
-    if name not in TASKS:
-        raise ValueError(f"there is no maze task {name!r}; choose one of {', '.join(TASKS)}")
-    return TASKS[name]
-
-
 def change_task(task: MazeTask, options: Mapping[str, Any]) -> MazeTask:
     """Returns the task with changes such as maze_size=9 or episode_steps=300."""
     layout_changes: dict[str, Any] = {}

@@ -16,10 +16,9 @@ from episodic_curiosity.support.checks import (
     check_size,
     check_type,
     first_difference,
-    usable_device,
 )
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
-from episodic_curiosity.worlds.base import SPLITS, Picture, Split, Step, WorldSpec
+from episodic_curiosity.worlds.base import Picture, Split, Step, WorldSpec
 from episodic_curiosity.worlds.lab.elements import CellKind
 from episodic_curiosity.worlds.lab.tasks import ORACLE_CELL
 from episodic_curiosity.worlds.maze.ahead import Ahead, begin_ahead
@@ -36,7 +35,7 @@ from episodic_curiosity.worlds.maze.rules.advance import (
 from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
 from episodic_curiosity.worlds.maze.rules.rules import Purpose, Rules, TaskSignals
 from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, scene_of
-from episodic_curiosity.worlds.maze.tasks import change_task, find_task
+from episodic_curiosity.worlds.maze.tasks import TASKS, change_task
 
 LAYOUT_DECIDES = {"maze_size", "rooms", "room_size"}
 ORIGIN_HEIGHT = 24.125  # height of a body's origin above the floor
@@ -51,8 +50,8 @@ class MazeWorld:
         *,
         num_envs: int,
         seed: int,
-        device: torch.device | str = "cpu",
-        split: Split = "train",
+        device: torch.device,
+        split: Split,
         observation_size: tuple[int, int] = (84, 84),
         view_size: tuple[int, int] | None = None,
         num_levels: int | None = None,
@@ -68,9 +67,6 @@ class MazeWorld:
         episodes at random step counts. Without `final_frames`, a step returns `final_snapshot`
         in place of final frames: a GPU would draw all frames twice in every step.
         """
-        if split not in SPLITS:
-            raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
-        check_at_least("num_envs", num_envs, 1)
         check_at_least("level_seed", level_seed, 0)
         if num_levels is not None:
             check_at_least("num_levels", num_levels, 1)
@@ -78,8 +74,8 @@ class MazeWorld:
         view_size = check_size("view_size", view_size or observation_size)
         if layout is not None and (clash := sorted(LAYOUT_DECIDES & changes.keys())):
             raise ValueError(f"a custom layout cannot be combined with {', '.join(clash)}")
-        self._task = change_task(find_task(task), changes)
-        self._device = usable_device(device)
+        self._task = change_task(TASKS[task], changes)
+        self._device = device
         self._stagger, self._final_frames = stagger, final_frames
         on_cpu = self._device.type == "cpu"
         self._ahead = Ahead(None, None)

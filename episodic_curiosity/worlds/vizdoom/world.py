@@ -7,13 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from episodic_curiosity.support.checks import (
-    check_at_least,
-    check_choice,
-    check_size,
-    usable_device,
-)
-from episodic_curiosity.worlds.base import SPLITS, Split, WorldSpec
+from episodic_curiosity.support.checks import check_size
+from episodic_curiosity.worlds.base import Split, WorldSpec
 from episodic_curiosity.worlds.processes.workers import Workers
 from episodic_curiosity.worlds.processes.world import Array, WorkerWorld
 from episodic_curiosity.worlds.vizdoom.scenarios import find_scenario
@@ -37,8 +32,8 @@ class ViZDoomWorld(WorkerWorld):
         *,
         num_envs: int,
         seed: int,
-        device: torch.device | str = "cpu",
-        split: Split = "train",
+        device: torch.device,
+        split: Split,
         observation_size: tuple[int, int] = (84, 84),
         view_size: tuple[int, int] = FRAME_SIZE,
         episode_steps: int | None = None,
@@ -53,11 +48,8 @@ class ViZDoomWorld(WorkerWorld):
         button of the scenario. `stagger` starts the first episodes at a random step count.
         `num_workers` and `timeout` are those of `Workers`.
         """
-        check_at_least("num_envs", num_envs, 1)
-        check_choice("split", split, SPLITS)
         observation_size = check_size("observation_size", observation_size)
         view_size = check_size("view_size", view_size)
-        device = usable_device(device)
         scenario = find_scenario(task, actions, episode_steps)
         spec = WorldSpec(
             task=f"vizdoom/{task}",

@@ -6,11 +6,10 @@ from dataclasses import replace
 import gymnasium
 import numpy as np
 import pytest
-import torch
 
 from episodic_curiosity.runs.train import train
 from episodic_curiosity.show.film import cameras
-from episodic_curiosity.show.film.cameras import WorldArguments, open_scenery
+from episodic_curiosity.show.film.cameras import open_scenery
 from episodic_curiosity.show.film.config import FilmConfig
 from episodic_curiosity.show.film.watch import watch_run, watch_untrained
 from episodic_curiosity.worlds.registry import make_world
@@ -44,10 +43,8 @@ def test_an_ant_from_behind_where_there_is_opengl(tmp_path, monkeypatch, capsys)
     shot = film.story.episodes[0].shots[1]
     assert [picture.shape for picture in shot.pictures] == [(96, 128, 3)] * 2
     monkeypatch.setenv("MUJOCO_GL", "missing")
-    setting = WorldArguments(
-        "ant/no-reward", "test", 0, torch.device("cpu"), {"view_size": None}
-    )
-    assert list(open_scenery(setting, 96).cameras) == ["first person"]
+    with open_scenery("ant/no-reward", 96, seed=0, split="test", view_size=None) as scenery:
+        assert list(scenery.cameras) == ["first person"]
     assert "no view of the ant from behind: OpenGL with missing" in capsys.readouterr().err
 
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from episodic_curiosity.worlds.ant.rules import TASKS
+from episodic_curiosity.testing.worlds import NUM_ENVS, WorldConformance
+from episodic_curiosity.worlds.ant.family import FAMILY
 from episodic_curiosity.worlds.base import World
 from episodic_curiosity.worlds.registry import make_world
-from tests.worlds.conformance import NUM_ENVS, WorldConformance
 
 pytest.importorskip("mujoco.batch")
 
 
-@pytest.mark.parametrize("task", TASKS, scope="class")
+@pytest.mark.parametrize("task", FAMILY.tasks, scope="class")
 class TestAnt(WorldConformance):
     @pytest.fixture(autouse=True)
     def _task(self, task: str):

@@ -16,7 +16,7 @@ pytest.importorskip("mujoco.batch")
 
 
 def make(task: str = "no-reward", num_envs: int = 3, **options) -> AntWorld:
-    return AntWorld(task, num_envs=num_envs, seed=0, **{"view_size": None} | options)
+    return make_world(f"ant/{task}", num_envs=num_envs, seed=0, **{"view_size": None} | options)
 
 
 def test_escape_circle_pays_along_a_scripted_path():
@@ -150,7 +150,7 @@ def test_a_lost_ant_ends_its_episode(tmp_path, monkeypatch):
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="no ant task 'maze'; choose one of no-reward"):
+    with pytest.raises(ValueError, match="there is no task 'ant/maze'; choose one of"):
         make("maze")
     with pytest.raises(ValueError, match="ants have no option 'levels'; there are view_size"):
         make(levels=3)

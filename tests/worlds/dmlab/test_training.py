@@ -13,8 +13,7 @@ from episodic_curiosity.runs import train as training
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import evaluate_run
 from episodic_curiosity.runs.metrics_files import read_metrics
-from episodic_curiosity.runs.settings import TASK_SETS
-from episodic_curiosity.worlds.registry import make_world
+from episodic_curiosity.worlds.registry import make_world, split_tasks
 from tests.runs.tiny_runs import METHODS, NUM_ENVS, tiny_run
 
 pytestmark = pytest.mark.slow
@@ -140,7 +139,7 @@ def test_all_of_dmlab_30_in_one_word():
     asked = "--tasks dmlab-30 --preset paper --steps 10000000 --out net"
     run, _ = read_fit(asked.split())
     assert len(run.r_network.random_play.tasks) == 30
-    assert run.r_network.random_play.tasks == TASK_SETS["dmlab-30"]
+    assert run.r_network.random_play.tasks == split_tasks("dmlab-30")
     assert run.random_play_steps == 10_000_000
     assert run.world.view_size == (120, 160)
     asked = "--task dmlab/sparse --method ppo+ec --r-network-tasks dmlab-30,dmlab/sparse"

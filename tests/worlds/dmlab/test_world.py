@@ -312,7 +312,7 @@ def test_a_television_in_it(build, programme):  # noqa: ARG001
         ("sparse", {"episode_steps": 0}, "episode_steps must be"),
         ("sparse", {"view_size": 84}, "view_size must be"),
         ("sparse", {"pictures": "a/b"}, "dmlab/sparse has no television that could show"),
-        ("", {}, "must be one of sparse, very-sparse, .* or the name of a level"),
+        ("", {}, r"there is no task .dmlab/.; choose one of .* dmlab/\.\.\.,"),
     ],
 )
 def test_what_is_refused(make, task, options, match):

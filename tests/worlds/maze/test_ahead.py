@@ -14,7 +14,7 @@ from episodic_curiosity.worlds.maze.render.render_compiled import compiled_passe
 from episodic_curiosity.worlds.maze.render.textures import textures
 from episodic_curiosity.worlds.maze.rules.advance import compile_advance
 from episodic_curiosity.worlds.maze.rules.rules import Rules
-from episodic_curiosity.worlds.maze.world import MazeWorld
+from episodic_curiosity.worlds.registry import make_world
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ class Seen:
 def test_a_few_levels_are_compiled_as_many_are(task, changes):
     few, many = Seen(), Seen()
     ahead_work.compile_rules(task, changes, 6, 8, "cpu", backend=few)
-    world = MazeWorld(task, num_envs=6, seed=3, num_levels=50, **changes)
+    world = make_world(f"maze/{task}", num_envs=6, seed=3, num_levels=50, **changes)
     world.reset()
     rules = Rules(world._task, world._levels, always=True)
     actions = world._checked(torch.arange(6))
@@ -62,7 +62,7 @@ def test_pictures_of_a_few_levels_are_compiled_as_those_of_many(task):
     size, few, many = (12, 16), Seen(), Seen()
     with torch.no_grad():
         ahead_work.compile_pictures(task, {}, 6, 8, "cpu", size, backend=few)
-    world = MazeWorld(task, num_envs=6, seed=3, num_levels=50)
+    world = make_world(f"maze/{task}", num_envs=6, seed=3, num_levels=50)
     world.reset()
     theme = world._task.theme
     level_map = make_level_map(theme, world._pool, "cpu")
@@ -93,7 +93,7 @@ def test_what_goes_wrong_there_is_said_and_goes_no_further(tmp_path, caplog):
     assert not mark.exists()
     (said,) = caplog.messages
     assert "ended with status 1" in said
-    assert "there is no maze task 'nowhere'" in said
+    assert "KeyError: 'nowhere'" in said
 
 
 def test_nobody_waits_for_ever(tmp_path, caplog, monkeypatch):

@@ -6,6 +6,7 @@ from torch._dynamo.utils import counters
 
 from episodic_curiosity.worlds.maze import ahead
 from episodic_curiosity.worlds.maze.world import MazeWorld
+from episodic_curiosity.worlds.registry import make_world
 
 pytestmark = [
     pytest.mark.gpu,
@@ -28,8 +29,8 @@ def world(task: str, device: str, **options) -> MazeWorld:
     }
     options = defaults | options
     num_levels = 1 if task == "dense-2" else 20
-    return MazeWorld(
-        task,
+    return make_world(
+        f"maze/{task}",
         seed=3,
         device=device,
         num_levels=num_levels,
@@ -104,7 +105,7 @@ def test_a_first_start_finds_what_other_processes_compiled(monkeypatch, tmp_path
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ahead, "num_cores", lambda: 2 * ahead.CORES_EACH)
     options = {"seed": 0, "device": "cuda", "maze_size": (9, 9)}
-    first = MazeWorld("sparse", num_envs=NUM_ENVS, **options)
+    first = make_world("maze/sparse", num_envs=NUM_ENVS, **options)
     hits = counters["aot_autograd"]["autograd_cache_hit"]
     first.reset()
     assert counters["aot_autograd"]["autograd_cache_hit"] == hits + 1
@@ -115,7 +116,7 @@ def test_a_first_start_finds_what_other_processes_compiled(monkeypatch, tmp_path
 
     # What is compiled for many rows will do for fewer.
     misses = counters["aot_autograd"]["autograd_cache_miss"]
-    second = MazeWorld("sparse", num_envs=7, **options)
+    second = make_world("maze/sparse", num_envs=7, **options)
     second.reset()
     for step in large:
         fewer = second.step(actions[:7])

@@ -13,7 +13,7 @@ CORRIDOR = "********\n*P    G*\n********"
 
 def world(task: str = "sparse", num_envs: int = 4, **options) -> MazeWorld:
     options = {"num_levels": 10, "observation_size": (12, 16), "seed": 1} | options
-    return MazeWorld(task, num_envs=num_envs, **options)
+    return make_world(f"maze/{task}", num_envs=num_envs, **options)
 
 
 def begun(task: str = "sparse", num_envs: int = 4, **options) -> MazeWorld:
@@ -52,7 +52,7 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"task": "spares"}, "sparse, very-sparse, sparse-doors"),
+            ({"task": "spares"}, "maze/sparse, maze/very-sparse, maze/sparse-doors"),
             ({"split": "holdout"}, "r-network, train, validation, test"),
             ({"actions": "ten"}, "nine, no-fire, three, nine.idle"),
             ({"mazesize": 9}, "maze_size"),

@@ -14,10 +14,10 @@ from torch import Tensor
 
 vizdoom = pytest.importorskip("vizdoom")
 
+from episodic_curiosity.testing.worlds import NUM_ENVS, WorldConformance  # noqa: E402
 from episodic_curiosity.worlds.base import World  # noqa: E402
 from episodic_curiosity.worlds.registry import make_world  # noqa: E402
 from episodic_curiosity.worlds.vizdoom.world import ViZDoomWorld  # noqa: E402
-from tests.worlds.conformance import NUM_ENVS, WorldConformance  # noqa: E402
 from tests.worlds.processes.children import engines, eventually, have_ended, shared_memory  # noqa: E402
 from tests.worlds.vizdoom.my_way_home import FORWARD, SPOTS, Walker, nearest_spot  # noqa: E402
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from episodic_curiosity.support.checks import check_at_least, check_choice
 from episodic_curiosity.worlds.base import SPLITS, Split
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Theme
 from episodic_curiosity.worlds.lab.text import Bools, Bytes, check_doors, from_text
@@ -49,8 +50,7 @@ def make_pool(
     layout: MazeLayout | PuzzleLayout, *, num_levels: int, seed: int, split: Split
 ) -> LevelPool:
     """Generates levels 0 .. num_levels - 1 of a split; level i is the same in every pool."""
-    if num_levels < 1:
-        raise ValueError(f"num_levels must be at least 1, got {num_levels}")
+    check_at_least("num_levels", num_levels, 1)
     keys = level_keys(seed, split, num_levels)
     chunks = [keys[first : first + CHUNK] for first in range(0, num_levels, CHUNK)]
     if isinstance(layout, MazeLayout):
@@ -101,8 +101,7 @@ def room_pool() -> LevelPool:
 
 def level_keys(seed: int, split: Split, num_levels: int) -> Keys:
     """Random keys of the levels, (L,); no key occurs in two splits."""
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
+    check_choice("split", split, SPLITS)
     number = SPLITS.index(split)
     bits = random_bits(seed, number, np.arange(num_levels))
     return (bits & ~SPLIT_BITS) | np.uint32(number << 30)

@@ -147,7 +147,7 @@ def test_unknown_requests_are_refused():
         ValueError, match=r"split must be one of r-network, train, .*, got 'dev'"
     ):
         make_pool(MazeLayout(), num_levels=3, seed=0, split="dev")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="num_levels must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="num_levels must be an integer of at least 1, got 0"):
         make_pool(MazeLayout(), num_levels=0, seed=0, split="train")
     many_rooms = MazeLayout(height=41, width=41, max_rooms=60, doors=True)
     with pytest.raises(ValueError, match="a level has at most 63 doors"):
