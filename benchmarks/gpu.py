@@ -22,7 +22,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.reachability.random_play import random_play
-from episodic_curiosity.reachability.training import FitConfig, fit
+from episodic_curiosity.reachability.training import FitConfig, fit_r_network
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.train import Parts
@@ -126,11 +126,11 @@ def _r_network_work(run: Run, parts: Parts) -> Seconds:
         few, more = (
             dataclasses.replace(config, iterations=count, epochs=None) for count in (5, FITTED)
         )
-        fit(r_network, experience, few, progress=False)  # compiles
+        fit_r_network(r_network, experience, few, progress=False)  # compiles
         times = []
         for part in (few, more):
             begin = time.perf_counter()
-            fit(r_network, experience, part, progress=False)
+            fit_r_network(r_network, experience, part, progress=False)
             torch.cuda.synchronize()
             times.append(time.perf_counter() - begin)
         return (times[1] - times[0]) / (FITTED - 5)

@@ -27,7 +27,7 @@ import torch
 from stable_baselines3.common.vec_env import VecEnv
 
 from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.reachability.training import FitConfig, fit
+from episodic_curiosity.reachability.training import FitConfig, fit_r_network
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import PRESETS, resolve
 from episodic_curiosity.runs.train import Parts
@@ -178,7 +178,7 @@ def seconds_to_fit(parts: Parts, config: FitConfig) -> np.ndarray:
 
     def short(iterations: int) -> Callable[[], object]:
         shortened = dataclasses.replace(config, iterations=iterations, epochs=None)
-        return lambda: fit(r_network, replay, shortened, progress=False)
+        return lambda: fit_r_network(r_network, replay, shortened, progress=False)
 
     few, more = (np.min([seconds_of(short(n)) for _ in range(2)], axis=0) for n in (FEW, MORE))
     each = (more - few) / (MORE - FEW)

@@ -2,42 +2,74 @@
 
 from importlib.util import find_spec
 
-from episodic_curiosity.agent.network import Agent, load
+from episodic_curiosity.agent.network import Agent, load_agent
+from episodic_curiosity.bonus.base import Bonus, BonusConfig, BonusContext, Sight
+from episodic_curiosity.bonus.constant import ConstantBonus
 from episodic_curiosity.bonus.curiosity import EpisodicCuriosity
+from episodic_curiosity.bonus.icm import ICM
 from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.bonus.method import Method
+from episodic_curiosity.bonus.normalised import NormalisedBonus
+from episodic_curiosity.bonus.oracle import GridOracle
+from episodic_curiosity.bonus.registry import register_method
 from episodic_curiosity.reachability.experience import Frames
 from episodic_curiosity.reachability.network import FAST, PAPER, SMALL, RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
-from episodic_curiosity.reachability.training import FitConfig, FitReport, accuracy, fit
+from episodic_curiosity.reachability.training import (
+    FitConfig,
+    FitReport,
+    fit_r_network,
+    pair_accuracy,
+)
+from episodic_curiosity.runs.evaluate import evaluate
+from episodic_curiosity.runs.presets import resolve
+from episodic_curiosity.runs.train import train
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.support.version import __version__
-from episodic_curiosity.worlds.base import Step
+from episodic_curiosity.worlds.base import Rollout, Step, World, WorldConfig, WorldSpec
 from episodic_curiosity.worlds.family import Family
 from episodic_curiosity.worlds.registry import make_world, register_family
 
 __all__ = [
     "FAST",
+    "ICM",
     "PAPER",
     "SMALL",
     "Agent",
+    "Bonus",
+    "BonusConfig",
+    "BonusContext",
+    "ConstantBonus",
     "EpisodicCuriosity",
     "EpisodicMemory",
     "Family",
     "FitConfig",
     "FitReport",
     "Frames",
+    "GridOracle",
     "LoadError",
+    "Method",
+    "NormalisedBonus",
     "OnlineConfig",
     "PairsConfig",
     "RNetwork",
+    "Rollout",
+    "Sight",
     "Step",
+    "World",
+    "WorldConfig",
+    "WorldSpec",
     "__version__",
-    "accuracy",
-    "fit",
-    "load",
+    "evaluate",
+    "fit_r_network",
+    "load_agent",
     "make_world",
+    "pair_accuracy",
     "register_family",
+    "register_method",
+    "resolve",
+    "train",
 ]
 
 if find_spec("gymnasium") is not None:

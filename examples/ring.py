@@ -56,7 +56,7 @@ def main() -> None:
     print("A ring of 300 coloured cells; a walker sees the 16 cells around it.")
     print("Fitting an R-network to 32,000 steps of random walking ...")
     r_network = ec.RNetwork(view_shape=VIEW_SHAPE)
-    report = ec.fit(
+    report = ec.fit_r_network(
         r_network,
         random_walk(2_000, num_envs=16, seed=0),
         ec.FitConfig(iterations=3_000),

@@ -99,7 +99,7 @@ class TestModules:
             said = refused(capsys, *command)
             assert "imports the Python module planted (task gym/planted:Planted-v0)" in said
             assert "add --trust" in said
-        ec.load(gym_run)
+        ec.load_agent(gym_run)
         assert not planted.exists()
 
     def test_with_trust_it_is_imported(self, gym_run, planted, capsys):
@@ -268,7 +268,7 @@ class TestLinks:
             (sent / name).symlink_to(victim)
         ec.Agent((5,), 2).save(sent)
         assert victim.read_text() == "precious"
-        assert ec.load(sent).config.num_actions == 2
+        assert ec.load_agent(sent).config.num_actions == 2
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -379,7 +379,7 @@ import episodic_curiosity as ec
 ec.Agent((3, 36, 36), 2)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    ec.load({str(sent)!r})
+    ec.load_agent({str(sent)!r})
 except ec.LoadError as error:
     print(error)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

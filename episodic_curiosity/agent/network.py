@@ -177,7 +177,7 @@ class Agent(nn.Module):
         return saving.load(Path(folder), "agent", cls, device)
 
 
-def load(folder: str | Path, device: torch.device | str = "cpu") -> Agent:
+def load_agent(folder: str | Path, device: torch.device | str = "cpu") -> Agent:
     """Loads the trained agent from a run's folder."""
     return Agent.load(folder, device)
 

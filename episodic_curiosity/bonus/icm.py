@@ -47,7 +47,7 @@ class ICMConfig(BonusConfig):
             raise ValueError(f"ratio must be in [0, 1], got {self.ratio!r}")
 
 
-class ICMBonus(Bonus):
+class ICM(Bonus):
     """b = scale * |predicted features - features|^2 / 2, clipped at 1.
 
     The previous observation is kept rather than its features, because the weights may change
@@ -101,7 +101,7 @@ class ICMBonus(Bonus):
         self._seed, self._passes = seed, 0
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
-            model = ICM(observation_shape, num_actions, action_shape, self.config)
+            model = ICMModel(observation_shape, num_actions, action_shape, self.config)
         self.model = model.to(device)
         size = (num_envs, *observation_shape)
         previous = torch.zeros(size, dtype=observation_dtype, device=device)
@@ -189,7 +189,7 @@ class ICMBonus(Bonus):
             self._optimiser.check_state(extra["optimiser"])
 
 
-class ICM(nn.Module):
+class ICMModel(nn.Module):
     """A feature network, an inverse model and a forward model.
 
     PPO's optimiser trains it together with the policy, through its parameters and `loss`.
@@ -315,5 +315,5 @@ METHOD = Method(
     name="ppo+icm",
     line="intrinsic curiosity module: the prediction error of a forward model",
     config=ICMConfig,
-    bonus=ICMBonus,
+    bonus=ICM,
 )

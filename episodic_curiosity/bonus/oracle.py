@@ -30,7 +30,7 @@ class OracleConfig(BonusConfig):
             check_number("cell", self.cell, above=0)
 
 
-class OracleBonus(Bonus):
+class GridOracle(Bonus):
     """b = alpha where the cell is new in this episode, else 0.
 
     The cell an episode opens in is not paid for: no action led there.
@@ -77,5 +77,5 @@ METHOD = Method(
     name="ppo+oracle",
     line="Grid Oracle: a bonus for each floor cell new to the episode",
     config=OracleConfig,
-    bonus=OracleBonus,
+    bonus=GridOracle,
 )

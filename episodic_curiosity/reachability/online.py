@@ -12,7 +12,7 @@ from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.recorded import RecordedSteps
 from episodic_curiosity.reachability.replay import Replay
-from episodic_curiosity.reachability.training import FitConfig, NoPairsError, fit
+from episodic_curiosity.reachability.training import FitConfig, NoPairsError, fit_r_network
 from episodic_curiosity.support.checks import check_at_least, check_type
 from episodic_curiosity.support.state import check_parts
 
@@ -126,7 +126,9 @@ class OnlineFitting:
         # need to be saved. No progress bar: the caller may have one.
         seed = self.seed + 1_000_003 * self.num_fits
         try:
-            report = fit(self.r_network, experience, self.config.fit, seed=seed, progress=False)
+            report = fit_r_network(
+                self.r_network, experience, self.config.fit, seed=seed, progress=False
+            )
         except NoPairsError as error:
             # Episodes may be too short now and longer later: no reason to end the run.
             warnings.warn(

@@ -15,7 +15,7 @@ from episodic_curiosity.reachability.experience import Experience, Mixture
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.replay import FrameReplay, Replay, SnapshotReplay
-from episodic_curiosity.reachability.training import FitConfig, FitReport, fit
+from episodic_curiosity.reachability.training import FitConfig, FitReport, fit_r_network
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.support.machine import free_bytes, free_on_disk
@@ -85,7 +85,7 @@ def fit_to_random_play(
                 world.close()  # the simulators of thirty tasks do not fit into memory
         return parts[0] if len(parts) == 1 else Mixture(parts)
 
-    return fit(
+    return fit_r_network(
         r_network,
         play_all(plays),
         config,

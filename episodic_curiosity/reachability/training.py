@@ -90,7 +90,7 @@ class NoPairsError(ValueError):
     """The experience has no pairs of one kind: its episodes are too short."""
 
 
-def fit(
+def fit_r_network(
     r_network: RNetwork,
     experience: Experience,
     config: FitConfig | None = None,
@@ -207,7 +207,7 @@ def _check_loss(loss: Tensor, config: FitConfig) -> None:
         )
 
 
-def accuracy(
+def pair_accuracy(
     r_network: RNetwork,
     experience: Experience,
     pairs: PairsConfig | None = None,

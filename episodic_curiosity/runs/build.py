@@ -114,7 +114,7 @@ def random_play_bytes(run: Run, spec: WorldSpec) -> int:
     return bytes_kept(spec, num_steps)
 
 
-def fit_r_network(run: Run, r_network: RNetwork, folder: Path, *, progress: bool) -> FitReport:
+def fit_beforehand(run: Run, r_network: RNetwork, folder: Path, *, progress: bool) -> FitReport:
     """Fits an R-network to random play of the run's task, or of several tasks (EC)."""
     play = _options(run).random_play
     assert play is not None

@@ -21,7 +21,7 @@ from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.replay import Replay
 from episodic_curiosity.reachability.training import FitReport
 from episodic_curiosity.runs.build import (
-    fit_r_network,
+    fit_beforehand,
     make_bonus,
     make_diagnosis,
     make_r_network,
@@ -258,7 +258,7 @@ def _fit(
         f"playing {play.steps:,} steps at random, then fitting the R-network to them: "
         f"{play.fit.num_iterations(play.steps):,} batches of {play.fit.batch_size:,} pairs"
     )
-    return fit_r_network(run, r_network, folder, progress=display.is_shown)
+    return fit_beforehand(run, r_network, folder, progress=display.is_shown)
 
 
 def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:

@@ -1,15 +1,15 @@
 """The conformance suite over every bonus."""
 
 import torch
+from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 
 from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.constant import ConstantBonus, ConstantConfig
 from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
-from episodic_curiosity.bonus.icm import ICMBonus, ICMConfig
+from episodic_curiosity.bonus.icm import ICM, ICMConfig
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.bonus.normalised import NormalisedBonus
-from episodic_curiosity.bonus.online import OnlineEpisodicBonus
-from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig
+from episodic_curiosity.bonus.oracle import GridOracle, OracleConfig
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig, OnlineFitting
 from episodic_curiosity.worlds.base import WorldSpec
@@ -27,13 +27,13 @@ class TestConstant(BonusConformance):
 
 class TestOracle(BonusConformance):
     def make(self, num_envs: int = NUM_ENVS, device: str = "cpu") -> Bonus:
-        return OracleBonus(self.world(num_envs, device), OracleConfig())
+        return GridOracle(self.world(num_envs, device), OracleConfig())
 
 
 class TestICM(BonusConformance):
     def make(self, num_envs: int = NUM_ENVS, device: str = "cpu") -> Bonus:
         config = ICMConfig(scale=0.02)  # so that not everything is clipped
-        return ICMBonus(self.world(num_envs, device), config, seed=3)
+        return ICM(self.world(num_envs, device), config, seed=3)
 
 
 class TestICMOfVectors(TestICM):

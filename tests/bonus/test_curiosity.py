@@ -247,8 +247,8 @@ def test_every_refit_draws_other_pairs(monkeypatch):
 
     def watched(*arguments, seed, **keywords):
         seeds.append(seed)
-        return ec.fit(*arguments, seed=seed, **keywords)
+        return ec.fit_r_network(*arguments, seed=seed, **keywords)
 
-    monkeypatch.setattr("episodic_curiosity.reachability.online.fit", watched)
+    monkeypatch.setattr("episodic_curiosity.reachability.online.fit_r_network", watched)
     run(curious(), Ring(num_envs=NUM_ENVS), range(430))
     assert len(set(seeds)) == 2

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from episodic_curiosity.bonus.icm import ICM, ICMBonus, ICMConfig, Shrunk
+from episodic_curiosity.bonus.icm import ICM, ICMConfig, Shrunk
 from tests.bonus.steps import random_steps, spec, step
 
 
@@ -44,7 +44,7 @@ SURPRISES = [0.5 * 2**2, 0.5 * 1**2, 0.5 * (9**2 + 9**2)]
 
 def test_the_loss_by_hand():
     config = ICMConfig(ratio=0.75, strength=8.0)
-    model = ICM(spec(observation_shape=(2,), num_actions=3), config)
+    model = ICMModel(spec(observation_shape=(2,), num_actions=3), config)
     simple(model)
     loss, parts = model.loss(Minibatch(BEFORE, AFTER, ACTION, CONNECTED))
     forward = (SURPRISES[0] + SURPRISES[1]) / 2
@@ -56,7 +56,7 @@ def test_the_loss_by_hand():
 
 
 def test_a_minibatch_of_borders_only_has_no_loss():
-    model = ICM(spec(observation_shape=(2,), num_actions=3), ICMConfig())
+    model = ICMModel(spec(observation_shape=(2,), num_actions=3), ICMConfig())
     loss, _ = model.loss(Minibatch(BEFORE, AFTER, ACTION, torch.zeros(3, dtype=torch.bool)))
     assert loss.item() == 0
 
@@ -65,7 +65,7 @@ def test_a_minibatch_of_borders_only_has_no_loss():
 def test_the_bonus_by_hand(scale):
     """It is clipped to 1 after it is scaled, and zero where an episode begins."""
     world = spec(observation_shape=(2,), num_actions=3)
-    icm = ICMBonus(world, ICMConfig(scale=scale))
+    icm = ICM(world, ICMConfig(scale=scale))
     simple(icm.model)
     assert icm.bonus(step([True] * 3, observation=BEFORE)).tolist() == [0.0] * 3
     paid = icm.bonus(step(~CONNECTED, observation=AFTER), ACTION)
@@ -79,7 +79,7 @@ def test_the_bonus_by_hand(scale):
 def test_actions_that_are_numbers_by_hand():
     """The forward model takes the action itself, the inverse one guesses it; both within 1."""
     config = ICMConfig(ratio=0.5, strength=2.0)
-    model = ICM(spec(observation_shape=(1,), action_shape=(2,)), config)
+    model = ICMModel(spec(observation_shape=(1,), action_shape=(2,)), config)
     model.features = nn.Sequential(nn.Identity())
     model.forward_model = linear([[1.0, 1.0, 0.0]], [0.0])  # adds the first of two numbers
     model.inverse_model = linear([[-1.0, 1.0], [0.0, 0.0]], [0.0, 0.5])
@@ -95,7 +95,7 @@ def test_actions_that_are_numbers_by_hand():
 
 @pytest.mark.parametrize("ratio", [0.0, 1.0])
 def test_both_parts_train_the_features(ratio):
-    model = ICM(spec(observation_shape=(2,), num_actions=3), ICMConfig(ratio=ratio))
+    model = ICMModel(spec(observation_shape=(2,), num_actions=3), ICMConfig(ratio=ratio))
     model.loss(Minibatch(BEFORE, AFTER, ACTION, CONNECTED))[0].backward()
     assert any(weight.grad.abs().sum() > 0 for weight in model.features.parameters())
     idle = model.forward_model if ratio == 0 else model.inverse_model
@@ -104,14 +104,13 @@ def test_both_parts_train_the_features(ratio):
 
 def test_its_size():
     """The paper: PPO has 1.7M trainable variables, PPO + ICM 2M."""
-    frames = ICM(spec(observation_shape=(3, 84, 84), num_actions=9), ICMConfig())
+    frames = ICMModel(spec(observation_shape=(3, 84, 84), num_actions=9), ICMConfig())
     assert sum(weight.numel() for weight in frames.parameters()) == 328_969
-    grey = ICM(spec(observation_shape=(1, 50, 40)), ICMConfig())
+    grey = ICMModel(spec(observation_shape=(1, 50, 40)), ICMConfig())
     assert grey.features(torch.zeros(2, 1, 42, 42)).shape == (2, 288)
-    assert ICM(spec(observation_shape=(5,)), ICMConfig()).features(torch.zeros(2, 5)).shape == (
-        2,
-        288,
-    )
+    assert ICMModel(spec(observation_shape=(5,)), ICMConfig()).features(
+        torch.zeros(2, 5)
+    ).shape == (2, 288)
 
 
 def test_frames_are_shrunk_to_the_mean_of_each_area():
@@ -126,7 +125,7 @@ def test_frames_are_shrunk_to_the_mean_of_each_area():
 
 def test_what_is_seen_again_and_again_is_foreseen_at_last():
     world = spec(num_envs=6, observation_shape=(4,), num_actions=3)
-    icm = ICMBonus(world, ICMConfig(scale=0.02), seed=1)
+    icm = ICM(world, ICMConfig(scale=0.02), seed=1)
     (before, _), (after, action) = random_steps(world, 2)
     batch = Minibatch(
         before.observation, after.observation, action, torch.ones(6, dtype=torch.bool)
@@ -150,7 +149,7 @@ def test_what_is_seen_again_and_again_is_foreseen_at_last():
 def test_the_seed_decides_the_weights_and_no_other_generator_does():
     world = spec()
     generator = torch.get_rng_state()
-    one, same, other = (ICMBonus(world, ICMConfig(), seed=seed) for seed in (1, 1, 2))
+    one, same, other = (ICM(world, ICMConfig(), seed=seed) for seed in (1, 1, 2))
     assert torch.equal(torch.get_rng_state(), generator)
     weights = [bonus.model.forward_model[0].weight for bonus in (one, same, other)]
     assert torch.equal(weights[0], weights[1])
@@ -158,7 +157,7 @@ def test_the_seed_decides_the_weights_and_no_other_generator_does():
 
 
 def test_bad_input():
-    icm = ICMBonus(spec(observation_shape=(2,), num_actions=3), ICMConfig())
+    icm = ICM(spec(observation_shape=(2,), num_actions=3), ICMConfig())
     with pytest.raises(ValueError, match="action must be given in mid-episode, got None"):
         icm.bonus(step([True, False, True], observation=BEFORE))
     with pytest.raises(ValueError, match=r"action must have shape \(3,\), got \(3, 1\)"):

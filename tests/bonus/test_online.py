@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from episodic_curiosity.bonus.online import OnlineEpisodicBonus, make_replay
 from torch import Tensor
 
 from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.bonus.memory import EpisodicMemory
-from episodic_curiosity.bonus.online import OnlineEpisodicBonus, make_replay
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig, OnlineFitting

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from episodic_curiosity.bonus.coverage import VisitedCells
-from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig
+from episodic_curiosity.bonus.oracle import GridOracle, OracleConfig
 from tests.bonus.steps import spec, step
 
 
 def test_a_path_by_hand():
     """Cells of 30: out along x, back, up along y, and over the origin, where cells are wide."""
-    oracle = OracleBonus(spec(num_envs=1), OracleConfig(alpha=0.5))
+    oracle = GridOracle(spec(num_envs=1), OracleConfig(alpha=0.5))
     path = [
         ([10.0, 10.0, 50.0], True, 0.0, 1),  # opens the episode: visited, not paid
         ([29.9, 10.0, 50.0], False, 0.0, 1),
@@ -77,16 +77,16 @@ def test_an_episode_longer_than_promised_finds_nothing_new_at_last():
 
 
 def test_cells_of_another_size():
-    oracle = OracleBonus(spec(num_envs=1, oracle_cell=30.0), OracleConfig(alpha=1.0, cell=5.0))
+    oracle = GridOracle(spec(num_envs=1, oracle_cell=30.0), OracleConfig(alpha=1.0, cell=5.0))
     oracle.bonus(step([True], position=[[0.0, 0.0, 0.0]]))
     assert oracle.bonus(step([False], position=[[6.0, 0.0, 0.0]])).tolist() == [1.0]
 
 
 def test_a_world_without_positions():
     with pytest.raises(ValueError, match="paper/world does not tell positions"):
-        OracleBonus(spec(oracle_cell=0.0), OracleConfig())
+        GridOracle(spec(oracle_cell=0.0), OracleConfig())
     with pytest.raises(ValueError, match="needs positions, got a step without them"):
-        OracleBonus(spec(num_envs=1), OracleConfig()).bonus(step([True]))
+        GridOracle(spec(num_envs=1), OracleConfig()).bonus(step([True]))
 
 
 def test_bad_input():

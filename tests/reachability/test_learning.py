@@ -23,7 +23,7 @@ def fitted(architecture: str) -> tuple[ec.RNetwork, ec.FitReport, float]:
     torch.manual_seed(0)
     r_network = ec.RNetwork(VIEW_SHAPE, embedder="small", **ARCHITECTURES[architecture])
     start = time.process_time()
-    report = ec.fit(
+    report = ec.fit_r_network(
         r_network,
         random_walk(2_000, num_envs=16, seed=0),
         ec.FitConfig(iterations=1_500 if architecture == "paper comparator" else 2_500),
@@ -70,7 +70,7 @@ def test_a_random_embedding_still_learns_something():
     torch.manual_seed(0)
     r_network = ec.RNetwork(VIEW_SHAPE, comparator="mlp", frozen_embedding=True)
     frozen = [p.clone() for p in r_network.branches.parameters()]
-    report = ec.fit(
+    report = ec.fit_r_network(
         r_network,
         random_walk(2_000, num_envs=16, seed=0),
         ec.FitConfig(iterations=500),

@@ -29,8 +29,11 @@ def same(one: ec.RNetwork, other: ec.RNetwork) -> bool:
 def test_the_same_seed_gives_the_same_weights():
     walk = random_walk(300, num_envs=3, seed=0)
     one, again, other = new_network(), new_network(), new_network()
-    reports = [ec.fit(one, walk, QUICK, seed=1), ec.fit(again, walk, QUICK, seed=1)]
-    ec.fit(other, walk, QUICK, seed=2)
+    reports = [
+        ec.fit_r_network(one, walk, QUICK, seed=1),
+        ec.fit_r_network(again, walk, QUICK, seed=1),
+    ]
+    ec.fit_r_network(other, walk, QUICK, seed=2)
     assert reports[0] == reports[1]
     assert same(one, again)
     assert not same(one, other)
@@ -39,7 +42,7 @@ def test_the_same_seed_gives_the_same_weights():
 def test_fitting_marks_the_network_and_leaves_it_ready_for_use():
     r_network = new_network()
     assert not r_network.fitted
-    report = ec.fit(r_network, random_walk(300, num_envs=3, seed=0), QUICK)
+    report = ec.fit_r_network(r_network, random_walk(300, num_envs=3, seed=0), QUICK)
     assert r_network.fitted
     assert not r_network.training
     assert report.iterations == 3
@@ -66,7 +69,7 @@ def test_the_newest_steps_are_held_out_of_training(monkeypatch):
 
     monkeypatch.setattr(training, "_accuracy", accuracy)
     config = ec.FitConfig(iterations=30, batch_size=8, held_out_share=0.2)
-    ec.fit(new_network(), Watched(walk.all_views, walk.first), config)
+    ec.fit_r_network(new_network(), Watched(walk.all_views, walk.first), config)
     assert max(seen["training"]) < 800 <= min(seen["held out"])
 
 
@@ -81,7 +84,7 @@ def test_accuracy_counts_near_and_far_alike():
     with torch.no_grad():
         r_network.comparator.output.bias.copy_(torch.tensor([-50.0, 50.0]))
     walk = random_walk(40, num_envs=20, seed=0)  # few far pairs
-    assert training.accuracy(r_network, walk) == 0.5
+    assert training.pair_accuracy(r_network, walk) == 0.5
 
 
 def test_convolutions_alone_are_decayed():
@@ -97,10 +100,10 @@ def test_convolutions_alone_are_decayed():
 def test_a_loss_that_is_not_a_number_is_an_error_and_leaves_the_weights_from_before():
     walk = random_walk(300, num_envs=3, seed=0)
     r_network = new_network()
-    ec.fit(r_network, walk, QUICK)
+    ec.fit_r_network(r_network, walk, QUICK)
     before = [weight.clone() for weight in weights(r_network)]
     with pytest.raises(FloatingPointError, match="loss became nan: lower the learning rate"):
-        ec.fit(r_network, walk, ec.FitConfig(iterations=20, learning_rate=1e30))
+        ec.fit_r_network(r_network, walk, ec.FitConfig(iterations=20, learning_rate=1e30))
     assert all(torch.equal(a, b) for a, b in zip(before, weights(r_network), strict=True))
     assert not r_network.training
 
@@ -118,7 +121,7 @@ def test_an_interrupted_fit_leaves_the_network_ready_for_use():
     walk = random_walk(300, num_envs=3, seed=0)
     r_network = new_network()
     with pytest.raises(KeyboardInterrupt):
-        ec.fit(r_network, Interrupted(walk.all_views, walk.first), QUICK)
+        ec.fit_r_network(r_network, Interrupted(walk.all_views, walk.first), QUICK)
     assert not r_network.training
     assert not r_network.fitted
 
@@ -151,22 +154,24 @@ def test_the_defaults_are_the_paper_s():
 )
 def test_bad_experience(views, error, message):
     with pytest.raises(error, match=message):
-        ec.fit(new_network(), ec.Frames(views, torch.zeros(300, 2, dtype=torch.bool)), QUICK)
+        ec.fit_r_network(
+            new_network(), ec.Frames(views, torch.zeros(300, 2, dtype=torch.bool)), QUICK
+        )
 
 
 def test_other_things_than_experience_and_configuration():
     walk = random_walk(300, num_envs=3, seed=0)
     with pytest.raises(TypeError, match=r"experience must be like Frames.* got Tensor"):
-        ec.fit(new_network(), walk.all_views, QUICK)
+        ec.fit_r_network(new_network(), walk.all_views, QUICK)
     with pytest.raises(TypeError, match="config must be a FitConfig, got int"):
-        ec.fit(new_network(), walk, 20_000)
+        ec.fit_r_network(new_network(), walk, 20_000)
 
 
 def test_arrays_are_welcome():
     walk = random_walk(300, num_envs=3, seed=0)
     one, other = new_network(), new_network()
-    ec.fit(one, walk, QUICK)
-    ec.fit(other, ec.Frames(walk.all_views.numpy(), walk.first.numpy()), QUICK)
+    ec.fit_r_network(one, walk, QUICK)
+    ec.fit_r_network(other, ec.Frames(walk.all_views.numpy(), walk.first.numpy()), QUICK)
     assert same(one, other)
 
 
@@ -175,18 +180,18 @@ def test_short_episodes_are_held_out_whole():
     for offset in range(0, 40, 7):
         walk = random_walk(226, num_envs=1, seed=0)
         walk.first[offset::40] = True
-        assert ec.fit(new_network(), walk, QUICK).iterations == 3
+        assert ec.fit_r_network(new_network(), walk, QUICK).iterations == 3
 
 
 def test_too_little_experience_is_refused_with_a_sentence():
     with pytest.raises(ValueError, match=r"needs at least 208 steps of every .* got 207"):
-        ec.fit(new_network(), random_walk(207, num_envs=3, seed=0), QUICK)
+        ec.fit_r_network(new_network(), random_walk(207, num_envs=3, seed=0), QUICK)
     walk = random_walk(300, num_envs=3, seed=0)
     walk.first[::10] = True
     with pytest.raises(
         ValueError, match=r"no unreachable pair .* from 104 steps: .* has 10, k = 5"
     ):
-        ec.fit(new_network(), walk, QUICK)
+        ec.fit_r_network(new_network(), walk, QUICK)
 
 
 @pytest.mark.parametrize(
@@ -213,5 +218,5 @@ def test_a_progress_bar_only_where_a_person_is_watching(watched, monkeypatch):
 
     stderr = Stderr()
     monkeypatch.setattr(sys, "stderr", stderr)
-    ec.fit(new_network(), random_walk(300, num_envs=3, seed=0), QUICK)
+    ec.fit_r_network(new_network(), random_walk(300, num_envs=3, seed=0), QUICK)
     assert ("fitting the R-network" in stderr.getvalue()) == watched

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 import torch
+from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 
 from episodic_curiosity import RNetwork
 from episodic_curiosity.bonus.constant import ConstantBonus
 from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.bonus.icm import ICMBonus
+from episodic_curiosity.bonus.icm import ICM
 from episodic_curiosity.bonus.nothing import NoBonus
-from episodic_curiosity.bonus.online import OnlineEpisodicBonus
-from episodic_curiosity.bonus.oracle import OracleBonus
+from episodic_curiosity.bonus.oracle import GridOracle
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.runs.build import (
-    fit_r_network,
+    fit_beforehand,
     make_bonus,
     make_r_network,
     random_play_bytes,
@@ -26,8 +26,8 @@ from tests.runs.tiny_runs import CHECKPOINT_EVERY, NUM_ENVS, NUM_STEPS, tiny_run
 BONUSES = {
     "ppo": NoBonus,
     "ppo+1": ConstantBonus,
-    "ppo+icm": ICMBonus,
-    "ppo+oracle": OracleBonus,
+    "ppo+icm": ICM,
+    "ppo+oracle": GridOracle,
     "ppo+ec": EpisodicBonus,
     "ppo+eco": OnlineEpisodicBonus,
 }
@@ -84,7 +84,7 @@ def test_a_fitted_r_network_is_taken_from_its_folder(tmp_path):
     run = tiny_run("ppo+ec")
     world = world_of(run)
     fitted = make_r_network(run, world)
-    report = fit_r_network(run, fitted, tmp_path, progress=False)
+    report = fit_beforehand(run, fitted, tmp_path, progress=False)
     assert fitted.fitted
     assert 0 <= report.held_out_accuracy <= 1
     assert not any(tmp_path.iterdir())  # what it was fitted to is not kept

@@ -61,7 +61,7 @@ def test_every_method_trains_and_says_how_it_goes(method, tmp_path):
     assert "steps_per_second" in read_timing(tmp_path)[-1]
     assert (tmp_path / "r_network.safetensors").exists() == (method in ("ppo+ec", "ppo+eco"))
 
-    agent = ec.load(tmp_path)
+    agent = ec.load_agent(tmp_path)
     action = agent.act(torch.zeros(3, 36, 36, dtype=torch.uint8).numpy())
     assert 0 <= action < 9
 
@@ -85,13 +85,13 @@ def test_eco_refits_when_it_is_due_and_pays_nothing_before(tmp_path):
 def test_vectors_of_gymnasium(method, tmp_path):
     lines = trained(tiny_run(method, "gym/CartPole-v1"), tmp_path)
     assert sum(line.get("episodes", 0) for line in lines) > 0
-    assert ec.load(tmp_path).act(torch.zeros(5, 4)).shape == (5,)
+    assert ec.load_agent(tmp_path).act(torch.zeros(5, 4)).shape == (5,)
 
 
 def test_continuous_actions(tmp_path):
     lines = trained(tiny_run("ppo+icm", "gym/Pendulum-v1"), tmp_path)
     assert not any(name.startswith("action/") for name in lines[-1])
-    assert ec.load(tmp_path).act(torch.zeros(3)).shape == (1,)
+    assert ec.load_agent(tmp_path).act(torch.zeros(3)).shape == (1,)
 
 
 def test_a_television(tmp_path):
@@ -104,7 +104,7 @@ def test_a_head_of_its_own_for_a_normalised_bonus(tmp_path):
     run = replace(run, normalise_bonus=True, ppo=replace(run.ppo, bonus_head=True))
     lines = trained(run, tmp_path)
     assert lines[-1]["bonus_divisor"] not in (0.0, 1.0)
-    assert ec.load(tmp_path).config.num_values == 2
+    assert ec.load_agent(tmp_path).config.num_values == 2
 
 
 def test_lines_and_checkpoints_are_as_frequent_as_asked(tmp_path):
@@ -232,7 +232,9 @@ def test_a_loss_that_is_not_a_number_names_the_last_good_checkpoint(tmp_path, mo
     assert "of update 7 is nan, in minibatch 1 of 4;" in message
     assert message.endswith(f"the last good checkpoint is {checkpoint}")
     assert checkpoint.is_dir()
-    assert all(tensor.isfinite().all() for tensor in ec.load(tmp_path).state_dict().values())
+    assert all(
+        tensor.isfinite().all() for tensor in ec.load_agent(tmp_path).state_dict().values()
+    )
     monkeypatch.undo()
     assert len(trained(tiny_run(), tmp_path, resume=True)) == 10
 
@@ -300,7 +302,7 @@ def test_ppo_learns_to_reach_the_goal_of_a_small_maze(tmp_path):
     train(replace(run, device="cpu", world=world, ppo=ppo), tmp_path, progress=False)
 
     torch.manual_seed(0)
-    agents = {"untrained": Agent((3, 36, 36), 3), "trained": ec.load(tmp_path)}
+    agents = {"untrained": Agent((3, 36, 36), 3), "trained": ec.load_agent(tmp_path)}
     reward = {}
     for name, agent in agents.items():
         held_out = make_world(

@@ -66,7 +66,7 @@ def test_a_pickle_is_never_opened(folder):
 
     (folder / "agent.safetensors").write_bytes(pickle.dumps(Trap()))
     with pytest.raises(ec.LoadError, match="truncated or no safetensors file"):
-        ec.load(folder)
+        ec.load_agent(folder)
 
 
 def test_a_flipped_bit(folder):
@@ -75,7 +75,7 @@ def test_a_flipped_bit(folder):
     content[-1] ^= 1
     path.write_bytes(content)
     with pytest.raises(ec.LoadError, match="fingerprints differ"):
-        ec.load(folder)
+        ec.load_agent(folder)
 
 
 def test_weights_of_another_shape(folder):
@@ -130,7 +130,7 @@ def test_no_json_and_no_file(folder):
     with pytest.raises(ec.LoadError, match=r"r_network\.json is not JSON"):
         ec.RNetwork.load(folder)
     with pytest.raises(ec.LoadError, match=r"agent\.json cannot be read \(No such file"):
-        ec.load(folder / "nowhere")
+        ec.load_agent(folder / "nowhere")
 
 
 def test_every_refusal_is_one_sentence(folder):

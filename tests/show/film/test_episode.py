@@ -7,7 +7,7 @@ import torch
 from episodic_curiosity.agent.collector import Collector
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.bonus.nothing import NoBonus
-from episodic_curiosity.bonus.oracle import OracleBonus, OracleConfig
+from episodic_curiosity.bonus.oracle import GridOracle, OracleConfig
 from episodic_curiosity.runs.evaluate import evaluate
 from episodic_curiosity.show.film.episode import Episode, Filmed
 from episodic_curiosity.worlds.base import Step, WorldSpec
@@ -61,7 +61,7 @@ class Corridor:
 def filmed(**options) -> list[Episode]:
     """Ten steps of the corridor; the one camera shows how many steps the world has done."""
     world = Corridor()
-    bonus = options.pop("bonus", None) or OracleBonus(world.spec, OracleConfig(alpha=0.5))
+    bonus = options.pop("bonus", None) or GridOracle(world.spec, OracleConfig(alpha=0.5))
     settings = {"num_episodes": 2, "num_steps": 9, "num_shots": 9} | options
     camera = [lambda _, step: np.full((1, 1, 3), int(step.position[0, 0]), np.uint8)]
     watched = Filmed(world, bonus, camera, **settings)
