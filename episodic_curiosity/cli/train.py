@@ -21,6 +21,7 @@ from episodic_curiosity.cli.arguments import (
 from episodic_curiosity.runs import presets, settings
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.record import CONFIG
+from episodic_curiosity.runs.remarks import outcome
 from episodic_curiosity.runs.stored_run import loads, read_run
 from episodic_curiosity.worlds.registry import families
 
@@ -79,6 +80,7 @@ def train(arguments: list[str]) -> None:
             again = f"stopped; resume with: curiosity train --resume --out {folder}{trust}"
             print(again, file=sys.stderr)
         raise
+    print("\n".join(outcome(folder)))
 
 
 def read_train(arguments: list[str]) -> TrainOptions:

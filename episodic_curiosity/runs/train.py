@@ -20,6 +20,7 @@ from episodic_curiosity.bonus.normalised import NormalisedBonus
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.replay import Replay
 from episodic_curiosity.reachability.training import FitReport
+from episodic_curiosity.runs import remarks
 from episodic_curiosity.runs.build import (
     fit_beforehand,
     make_bonus,
@@ -200,6 +201,8 @@ def _begin(run: Run, parts: Parts, record: Record, display: Progress) -> int:
             "compiling at first use, which takes about a minute unless torch has cached it "
             "in an earlier run"
         )
+    for remark in remarks.before(run):
+        display.note(remark)
     state = record.resume()
     if state is not None:
         _load(parts, state, record)

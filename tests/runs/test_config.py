@@ -83,7 +83,7 @@ def changed(path: str, value: object) -> dict:
         ("world.level_seed", None, r"world\.level_seed must be an integer, got None"),
         ("r_network.source", 3, r"r_network\.source must be a string, got 3"),
         ("r_network.random_play.tasks", "a", "tasks must be a list of items, got 'a'"),
-        ("task", "mars/sparse", "there is no task 'mars/sparse'; choose one of maze"),
+        ("task", "mars/sparse", "there is no task 'mars/sparse' .did you mean maze/sparse"),
         ("task", 7, "there is no task '7'"),
         ("method", "ppo+", "method must be one of ppo, ppo"),
         ("device", "tpu", "device must be one of auto, cpu, cuda, got 'tpu'"),
