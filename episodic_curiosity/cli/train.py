@@ -80,7 +80,8 @@ def train(arguments: list[str]) -> None:
             again = f"stopped; resume with: curiosity train --resume --out {folder}{trust}"
             print(again, file=sys.stderr)
         raise
-    print("\n".join(outcome(folder)))
+    for line in outcome(folder):
+        print(line)
 
 
 def read_train(arguments: list[str]) -> TrainOptions:

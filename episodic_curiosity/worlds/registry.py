@@ -136,6 +136,6 @@ def _no_task(task: str) -> ValueError:
     is_open = [f"{family.name}/..." for family in families().values() if family.open_tasks]
     choices = ", ".join([*known_tasks(), *is_open])
     refused = "".join(f"; {sentence}" for sentence in _load_entry_points())
-    near = difflib.get_close_matches(task, known_tasks(), n=1)
+    near = difflib.get_close_matches(task, known_tasks(), n=1, cutoff=0.75)
     meant = f" (did you mean {near[0]}?)" if near else ""
     return ValueError(f"there is no task {task!r}{meant}; choose one of {choices}{refused}")
