@@ -4,9 +4,16 @@ It uses argparse instead of tyro, because it must also run on machines with noth
 as `python -m episodic_curiosity.cli.table`.
 """
 
+import _thread
 import argparse
+import contextlib
+import re
 import sys
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from episodic_curiosity.cli.errors import FAILED, Reader, call, whole_number
 from episodic_curiosity.experiments.cells import EPISODES, LEAST_EPISODES, Cell
@@ -15,8 +22,12 @@ from episodic_curiosity.experiments.tables import EXPERIMENTS, MAZES, Experiment
 from episodic_curiosity.runs.presets import PRESETS
 from episodic_curiosity.support.checks import check_at_least, check_choice
 
+if TYPE_CHECKING:
+    from episodic_curiosity.experiments.runner import RunnerConfig
+
 CLAIMED = "claims"  # not a table of the paper: the claims in its text
-BUSY = 3  # exit code: nothing failed, but another process is running a missing cell
+# Exit codes: nothing failed, but another process is running a missing cell, or time is up.
+BUSY, OVER = 3, 4
 SEEDS, MOST_SEEDS = 5, 1_000
 
 
@@ -24,7 +35,7 @@ def table(arguments: list[str]) -> None:
     """Runs the missing cells of one of the paper's tables, locally or on a Ray cluster."""
     options = _read(arguments)
     if options.list:
-        print(_list())
+        print(_list(options.preset, options.out))
         return
     check_options(options)
     cells = find_cells(options)
@@ -33,32 +44,90 @@ def table(arguments: list[str]) -> None:
 
         print(show(forecast(cells, options.out, options.runs, options.episodes)))
         return
-    from episodic_curiosity.experiments.runner import RunnerConfig, run_cells
+    from episodic_curiosity.experiments.runner import RunnerConfig
 
+    deadline = None if options.budget is None else time.monotonic() + options.budget
     settings = RunnerConfig(
         results=options.out,
         runs=options.runs,
         episodes=options.episodes,
         device=options.device,
         progress=options.ray is None,
+        deadline=deadline,
     )
     try:
-        if options.ray is None:
-            outcomes = run_cells(cells, settings)
-        else:
-            from episodic_curiosity.experiments.on_ray import Request, run_cells_on_ray
-
-            cpus, gpus = options.ray_cpus, options.ray_gpus
-            request = Request(
-                num_cpus=1.0 if cpus is None else cpus, num_gpus=0.0 if gpus is None else gpus
-            )
-            outcomes = run_cells_on_ray(cells, settings, options.ray, request)
+        with _interrupted_at(deadline):
+            code = _run(cells, settings, options, arguments)
     except KeyboardInterrupt:
-        print("stopped; run the same command again to continue", file=sys.stderr)
+        is_over = deadline is not None and time.monotonic() >= deadline
+        what = "the budget is used up" if is_over else "stopped"
+        print(f"{what}; run the same command again to continue", file=sys.stderr)
+        if is_over:
+            sys.exit(OVER)
         raise
+    if code:
+        sys.exit(code)
+
+
+def _run(
+    cells: list[Cell],
+    settings: "RunnerConfig",
+    options: argparse.Namespace,
+    arguments: list[str],
+) -> int:
+    """Runs the missing cells; returns the exit code."""
+    if options.side_by_side is not None:
+        from episodic_curiosity.experiments.side_by_side import run_side_by_side
+
+        one = _without_option(arguments, "--side-by-side")
+        command = [sys.executable, "-P", "-m", "episodic_curiosity.cli.table", *one]
+        left = run_side_by_side(cells, settings, options.side_by_side, command)
+        is_over = settings.deadline is not None and time.monotonic() >= settings.deadline
+        return 0 if not left else OVER if is_over else FAILED
+    if options.ray is not None:
+        from episodic_curiosity.experiments.on_ray import Request, run_cells_on_ray
+
+        cpus, gpus = options.ray_cpus, options.ray_gpus
+        request = Request(
+            num_cpus=1.0 if cpus is None else cpus, num_gpus=0.0 if gpus is None else gpus
+        )
+        outcomes = run_cells_on_ray(cells, settings, options.ray, request)
+    else:
+        from episodic_curiosity.experiments.runner import run_cells
+
+        outcomes = run_cells(cells, settings)
     states = {outcome.state for outcome in outcomes if not outcome.is_good}
-    if states:
-        sys.exit(BUSY if states == {"busy"} else FAILED)
+    if not states:
+        return 0
+    return {frozenset({"busy"}): BUSY, frozenset({"postponed"}): OVER}.get(
+        frozenset(states), FAILED
+    )
+
+
+@contextlib.contextmanager
+def _interrupted_at(deadline: float | None) -> Iterator[None]:
+    """Interrupts the block at that time as Ctrl-C does: a run stops with a checkpoint."""
+    if deadline is None:
+        yield
+        return
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), _thread.interrupt_main)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _without_option(arguments: list[str], name: str) -> list[str]:
+    """The arguments without an option and its value."""
+    kept, rest = [], iter(arguments)
+    for argument in rest:
+        if argument == name:
+            next(rest, None)
+        elif not argument.startswith(f"{name}="):
+            kept.append(argument)
+    return kept
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -72,6 +141,12 @@ def check_options(options: argparse.Namespace) -> None:
         check_at_least("--seeds", options.seeds, 1)
         if options.seeds > MOST_SEEDS:
             raise ValueError(f"--seeds must be at most {MOST_SEEDS:,}, got {options.seeds:,}")
+    if options.side_by_side is not None:
+        check_at_least("--side-by-side", options.side_by_side, 1)
+        if options.ray is not None:
+            raise ValueError("--side-by-side is for this machine, --ray for a cluster")
+    if options.budget is not None and options.ray is not None:
+        raise ValueError("--budget is for this machine, not for --ray")
     for names, wanted, is_there in (
         (("world", "seeds"), "a complete table, not for --cell", not options.cell),
         (("ray_cpus", "ray_gpus"), "a cluster: name one with --ray", options.ray is not None),
@@ -124,15 +199,24 @@ def _find_cell(experiment: Experiment, label: str, preset: str, steps: int) -> C
     return experiment.cell(rows[named], task, preset, steps, int(seed))
 
 
-def _list() -> str:
+def _list(preset: str, results: Path) -> str:
     """One line per experiment of the paper, and one for the claims in its text."""
-    lines = []
+    from episodic_curiosity.experiments.results import load_results
+
+    check_choice("preset", preset, PRESETS)
+    there = [result.key for result in load_results(results).results]
+    measured = {key._replace(steps=0, seed=0) for key in there}
+    lines = [f"cells measured with preset {preset}, with any seed and steps, in {results}:"]
     for experiment in EXPERIMENTS.values():
-        size = f"{len(experiment.columns)} x {len(experiment.rows)}"
+        places = [
+            cell.key._replace(steps=0)
+            for cell in experiment.cells(experiment.worlds[0], preset, experiment.steps, 1)
+        ]
+        done = f"{sum(key in measured for key in places)} of {len(places)}"
         worlds = " or ".join(experiment.worlds)
-        start = f"{experiment.name:24} {experiment.source:14} {size:7}"
+        start = f"{experiment.name:24} {experiment.source:14} {done:10}"
         lines.append(f"{start} {experiment.title} ({worlds})")
-    start = f"{CLAIMED:24} {'sections 1, S7':14} {len(CLAIMS):<7}"
+    start = f"{CLAIMED:24} {'sections 1, S7':14} {len(CLAIMS):<10}"
     lines.append(f"{start} Ratios between methods that the paper's text claims")
     return "\n".join(lines)
 
@@ -153,11 +237,22 @@ def _read(arguments: list[str]) -> argparse.Namespace:
     add("--runs", type=Path, default=Path("runs/tables"), help="default: runs/tables")
     episodes = f"test episodes, at least {LEAST_EPISODES} (default: {EPISODES})"
     add("--episodes", type=whole_number, default=EPISODES, help=episodes)
+    budget = "time to work, such as 9m; runs stop with a checkpoint when it is used up"
+    add("--budget", type=_seconds, help=budget)
+    add("--side-by-side", type=whole_number, help="processes that share this machine")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
     add("--ray", metavar="ADDRESS", help="run on this Ray cluster; auto: a local one")
     add("--ray-cpus", type=float, help="CPUs per cell (default: 1)")
     add("--ray-gpus", type=float, help="GPUs per cell (default: 0, which uses no GPU)")
     return reader.parse_args(arguments)
+
+
+def _seconds(text: str) -> float:
+    """Parses a duration such as 90s, 9m or 2h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
+    if not found or float(found[1]) == 0:
+        raise argparse.ArgumentTypeError(f"must be like 90s, 9m or 2h, got {text!r}")
+    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
 
 
 if __name__ == "__main__":

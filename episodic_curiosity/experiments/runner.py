@@ -22,6 +22,7 @@ from typing import Literal, NamedTuple
 import torch
 
 from episodic_curiosity.experiments.cells import EPISODES, Cell
+from episodic_curiosity.experiments.forecast import forecast
 from episodic_curiosity.experiments.measure import Device, Measured, measure, measure_speed
 from episodic_curiosity.experiments.results import (
     read_measured,
@@ -49,7 +50,7 @@ from episodic_curiosity.support.files import UnfitFileError, append_to_file, che
 from episodic_curiosity.worlds.registry import find_family, make_world
 
 PATIENCE = 10.0  # seconds to wait for cells of other processes
-OutcomeState = Literal["done", "skipped", "busy", "stale", "failed"]
+OutcomeState = Literal["done", "skipped", "postponed", "busy", "stale", "failed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,7 @@ class RunnerConfig:
     episodes: int = EPISODES  # of the test, at least
     device: Device = "auto"
     progress: bool = False  # of each run
+    deadline: float | None = None  # of time.monotonic(): no R-network is fitted past it
 
     def __post_init__(self) -> None:
         check_at_least("episodes", self.episodes, 1)
@@ -137,6 +139,8 @@ def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
             status = _look(cell, settings)  # again: now no other process can change it
             if not status.is_to_measure:
                 return _leave(cell, status)
+            if reason := _why_too_late(cell, settings):
+                return Outcome(cell, "postponed", reason)
             if status.state == "damaged":
                 aside = set_aside(path)
                 print(f"set aside as {aside}: {status.reason}", file=sys.stderr, flush=True)
@@ -222,6 +226,17 @@ def _measure(cell: Cell, folder: Path, settings: RunnerConfig) -> Measured | Out
         device=settings.device,
         progress=settings.progress,
     )
+
+
+def _why_too_late(cell: Cell, settings: RunnerConfig) -> str | None:
+    """Why a cell is not begun: an R-network's fit cannot be resumed, a training run can."""
+    if settings.deadline is None or cell.measure != "r-network":
+        return None
+    (estimate,) = forecast([cell], settings.results, settings.runs, settings.episodes)
+    left = max(0.0, settings.deadline - time.monotonic())
+    if estimate.seconds <= left:
+        return None
+    return f"not begun: it takes about {estimate.seconds:,.0f} s, {left:,.0f} s are left"
 
 
 def _check_machine(cells: Sequence[Cell], settings: RunnerConfig) -> None:

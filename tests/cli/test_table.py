@@ -3,13 +3,14 @@
 import dataclasses
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from episodic_curiosity.cli import main as cli
 from episodic_curiosity.cli.table import table
-from episodic_curiosity.experiments import on_ray, runner
+from episodic_curiosity.experiments import on_ray, runner, side_by_side
 from episodic_curiosity.experiments.cells import Cell
 from episodic_curiosity.experiments.forecast import forecast
 from episodic_curiosity.experiments.results import write_measured
@@ -48,8 +49,19 @@ def asked(monkeypatch):
 def test_the_list_names_every_experiment(capsys):
     table(["--list"])
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [*EXPERIMENTS, "claims"]
-    assert "Table S12" in lines[10]
+    assert lines[0] == "cells measured with preset cpu, with any seed and steps, in results:"
+    assert [line.split()[0] for line in lines[1:]] == [*EXPERIMENTS, "claims"]
+    assert "Table S12" in lines[11]
+
+
+def test_the_list_counts_what_is_measured(tmp_path, capsys):
+    """A cell counts once, whatever its seeds and steps."""
+    for seed in (0, 3):
+        cell = a_cell(seed)
+        write_measured(tmp_path / cell.key.path, *pretended(cell))
+    table(["--list", "--out", str(tmp_path)])
+    counts = [line[40:50].strip() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert counts[:3] == ["1 of 35", "0 of 9", "0 of 6"]
 
 
 def test_a_whole_table_is_asked_for(asked):
@@ -278,3 +290,67 @@ def test_nothing_but_torch_is_needed():
     )
     assert result.returncode == 0, result.stderr
     assert "35 of 35 cells to measure" in result.stdout
+
+
+def test_a_budget_stops_runs_as_ctrl_c_does(monkeypatch, tmp_path, capsys):
+    def run_cells(_, settings):
+        assert settings.deadline is not None
+        time.sleep(60)
+
+    monkeypatch.setattr(runner, "run_cells", run_cells)
+    with pytest.raises(SystemExit) as stopped:
+        table(
+            [
+                "table1",
+                "--cell",
+                "maze/sparse:ppo:0",
+                "--budget",
+                "0.2s",
+                "--out",
+                str(tmp_path),
+            ]
+        )
+    assert stopped.value.code == 4
+    said = capsys.readouterr().err
+    assert said == "the budget is used up; run the same command again to continue\n"
+
+
+def test_side_by_side_starts_the_same_command(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(side_by_side, "run_side_by_side", lambda *given: asked.append(given))
+    line = f"table1 --cell maze/sparse:ppo:0 --side-by-side 3 --budget 9m --out {tmp_path}"
+    cli.main(["table", *line.split()])
+    ((cells, settings, number, command),) = asked
+    assert ([cell.key.label for cell in cells], number) == (["maze/sparse:ppo:0"], 3)
+    kept = f"table1 --cell maze/sparse:ppo:0 --budget 9m --out {tmp_path}"
+    assert command[1:] == ["-P", "-m", "episodic_curiosity.cli.table", *kept.split()]
+    assert settings.deadline is not None
+
+
+def test_more_processes_than_memory_are_refused(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(side_by_side, "free_bytes", lambda _: 4_000_000_000)
+    line = (
+        f"table1 --seeds 1 --side-by-side 9 --device cpu --out {tmp_path} --runs {tmp_path}/r"
+    )
+    with pytest.raises(SystemExit):
+        cli.main(["table", *line.split()])
+    assert capsys.readouterr().err == (
+        "curiosity: 9 runs side by side need about 13.5 GB, cpu has 4.0 GB free: "
+        "try --side-by-side 2\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--budget soon", "must be like 90s, 9m or 2h, got 'soon'"),
+        ("--budget 0m", "must be like 90s, 9m or 2h, got '0m'"),
+        ("--side-by-side 0", "--side-by-side must be an integer of at least 1, got 0"),
+        ("--side-by-side 2 --ray auto", "--side-by-side is for this machine"),
+        ("--budget 9m --ray auto", "--budget is for this machine, not for --ray"),
+    ],
+)
+def test_options_of_time_and_processes_that_cannot_work(options, said, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["table", "table1", *options.split()])
+    assert said in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """A whole small table, two tasks by five methods, each cell a run of a second or two.
 
-As a program it runs that table: `python -m tests.experiments.small_table FOLDER [RAY ADDRESS]`.
+As a program it runs that table: `python -m tests.experiments.small_table FOLDER [RAY ADDRESS]`,
+or, with `side-by-side` for the address, in two processes.
 """
 
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 from episodic_curiosity.experiments.cells import Cell, Variant
 from episodic_curiosity.experiments.results import Key
 from episodic_curiosity.experiments.runner import Outcome, RunnerConfig, run_cells
+from episodic_curiosity.experiments.side_by_side import run_side_by_side
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.record import differences
 from tests.runs.tiny_runs import tiny_run
@@ -50,6 +52,10 @@ def settings(folder: Path) -> RunnerConfig:
 def run_table(folder: Path, address: str | None = None) -> list[Outcome]:
     if address is None:
         return run_cells(small_cells(), settings(folder))
+    if address == "side-by-side":
+        command = [sys.executable, "-m", "tests.experiments.small_table", str(folder)]
+        left = run_side_by_side(small_cells(), settings(folder), 2, command)
+        return [Outcome(cell, "failed", "") for cell in left]
     from episodic_curiosity.experiments.on_ray import run_cells_on_ray
 
     return run_cells_on_ray(small_cells(), settings(folder), address)

@@ -4,9 +4,12 @@ import dataclasses
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -375,3 +378,26 @@ def test_a_run_begun_on_another_device_is_gone_on_with(settings):
         record.write(1_024, {"reward": 0.0})
         record.checkpoint(1, {"number": 1})
     assert look(cell, settings) == ("interrupted", "", 1_024)
+
+
+def test_a_fit_that_does_not_fit_the_time_left_is_not_begun(settings, measured):
+    """A training run resumes, the fit of an R-network alone would be lost."""
+    fit = dataclasses.replace(a_cell(0, "ppo+ec"), measure="r-network")
+    late = dataclasses.replace(settings, deadline=time.monotonic() + 0.01)
+    (outcome,) = run_cells([fit], late)
+    assert (outcome.state, outcome.is_good, measured) == ("postponed", False, [])
+    assert outcome.message.startswith("not begun: it takes about ")
+    assert states(run_cells([a_cell(1)], late)) == [(1, "done")]
+    early = dataclasses.replace(settings, deadline=time.monotonic() + 1e6)
+    assert states(run_cells([fit], early)) == [(0, "done")]
+
+
+def test_the_documented_example_of_python(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    asked = []
+    monkeypatch.setattr(runner, "run_cells", lambda *given: asked.append(given))
+    page = (Path(__file__).parents[2] / "docs" / "tables.md").read_text()
+    (example,) = re.findall(r"## From Python\n\n```python\n(.*?)```", page, re.DOTALL)
+    exec(example, {})
+    ((cells, _),) = asked
+    assert [cell.run().bonus.beta for cell in cells] == [1.0, 1.0, 1.0]

@@ -54,6 +54,10 @@ class Program:
         self._process.kill()
         self._process.wait()
 
+    def terminate(self) -> None:
+        self._process.terminate()
+        self._process.wait(PATIENCE)
+
     def end(self) -> None:
         assert self._process.wait(PATIENCE) == 0, self.said
 
@@ -122,6 +126,19 @@ def test_two_processes_killed_and_started_again(undisturbed, tmp_path):
     assert len(third.done) <= NUM_CELLS - 4
     # A kill between the result and the word about it leaves a cell unsaid.
     assert NUM_CELLS - 2 <= len(done) <= NUM_CELLS
+
+
+def test_side_by_side_with_a_process_killed(undisturbed, tmp_path):
+    """It is started again and resumes; stopping the first program stops all."""
+    first = Program(tmp_path, "side-by-side", name="first")
+    wait_until(lambda: results(tmp_path) and len(holders(tmp_path)) == 2, first)
+    os.kill(holders(tmp_path)[0], signal.SIGKILL)
+    wait_until(lambda: "started again" in first.said and len(results(tmp_path)) >= 4, first)
+    first.terminate()
+    assert not holders(tmp_path)
+    assert len(results(tmp_path)) < NUM_CELLS
+    Program(tmp_path, "side-by-side", name="second").end()
+    assert final_files(tmp_path) == undisturbed
 
 
 def test_on_ray_with_a_worker_and_the_driver_killed(undisturbed, tmp_path):
