@@ -13,6 +13,18 @@ from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.support.version import __version__
 from episodic_curiosity.worlds.dmlab.build import examine_build
 
+# Optional packages, and what pip installs them by, in a clone of the project.
+EXTRAS = {
+    "vizdoom": ".[vizdoom]",
+    "mujoco": ".[mujoco]",
+    "ray": ".[ray]",
+    "pillow": ".[film]",
+    "imageio-ffmpeg": ".[film]",
+    "stable-baselines3": ".[sb3]",
+    "torchrl": ".[torchrl]",
+    "minigrid": ".[minigrid]",
+    "ale-py": ".[atari]",
+}
 PACKAGES = (
     "torch",
     "numpy",
@@ -22,11 +34,6 @@ PACKAGES = (
     "tyro",
     "rich",
     "tensorboard",
-    "vizdoom",
-    "mujoco",
-    "ray",
-    "pillow",
-    "imageio-ffmpeg",
 )
 NUM_ENVS = 16
 LAB_STEPS = 200  # timed in DeepMind Lab, if it is installed
@@ -35,25 +42,25 @@ LAB_STEPS = 200  # timed in DeepMind Lab, if it is installed
 def doctor() -> None:
     """Prints versions, devices and the speed of the bonus on them."""
     print(f"episodic-curiosity {__version__}, Python {platform.python_version()}")
-    for package in PACKAGES:
-        print(f"  {package:12} {_version(package)}")
-    print(f"  deepmind_lab {_lab()}")
+    for package in (*PACKAGES, *EXTRAS):
+        print(f"  {package:17} {_version(package)}")
+    print(f"  {'deepmind_lab':17} {_lab()}")
     devices = ["cpu"]
-    print(f"  cpu          {os.cpu_count()} cores, torch uses {torch.get_num_threads()}")
+    print(f"  {'cpu':17} {os.cpu_count()} cores, torch uses {torch.get_num_threads()}")
     for index in range(torch.cuda.device_count()):
         devices.append(f"cuda:{index}")
         memory = torch.cuda.get_device_properties(index).total_memory / 1e9
-        print(f"  cuda:{index}       {torch.cuda.get_device_name(index)}, {memory:.0f} GB")
+        print(f"  {devices[-1]:17} {torch.cuda.get_device_name(index)}, {memory:.0f} GB")
     print(f"The bonus of {NUM_ENVS} environments with 84 x 84 colour frames, memory of 200:")
     for device in devices:
-        print(f"  {device:12} {_bonus_per_second(device):,.0f} environment steps/s")
+        print(f"  {device:17} {_bonus_per_second(device):,.0f} environment steps/s")
 
 
 def _version(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return "not installed"
+        return f"not installed: pip install '{EXTRAS.get(package, '.')}'"
 
 
 def _lab() -> str:

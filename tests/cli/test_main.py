@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,12 +11,14 @@ import pytest
 import episodic_curiosity as ec
 from episodic_curiosity.cli import errors
 from episodic_curiosity.cli import main as cli
+from episodic_curiosity.cli.doctor import EXTRAS
 from episodic_curiosity.runs import settings
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.record import Record
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.registry import known_tasks
 
+ROOT = Path(__file__).parents[2]
 COMMAND = str(Path(sys.executable).parent / "curiosity")
 
 
@@ -40,6 +43,13 @@ def test_doctor_says_what_is_here_and_how_fast():
     assert f"episodic-curiosity {ec.__version__}" in result.stdout
     assert "torch" in result.stdout
     assert "environment steps/s" in result.stdout
+
+
+def test_doctor_names_extras_that_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for package, extra in EXTRAS.items():
+        named = extras["optional-dependencies"][extra.removeprefix(".[").removesuffix("]")]
+        assert any(line.startswith(package) for line in named), package
 
 
 def test_a_mistake_is_one_line_without_a_traceback():
