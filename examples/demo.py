@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from episodic_curiosity.runs.config import Run
-from episodic_curiosity.runs.evaluate import evaluate_run
+from episodic_curiosity.runs.evaluate_folder import evaluate_run
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.train import train
 from episodic_curiosity.support.saving import write_atomically

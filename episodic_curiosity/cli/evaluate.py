@@ -14,7 +14,8 @@ from episodic_curiosity.worlds.base import Split
 class EvaluateOptions:
     """Options of `curiosity evaluate`."""
 
-    run: tyro.conf.Positional[Path]  # the run's folder
+    folder: tyro.conf.Positional[Path]  # of a run, or of an R-network (curiosity fit)
+    task: str | None = None  # another task; None: the run's. An R-network needs one
     episodes: int = 100  # minimum number of episodes
     deterministic: Once = False  # take the most likely action instead of sampling
     split: Split = "test"  # the set of levels; "test" was never trained on
@@ -23,14 +24,39 @@ class EvaluateOptions:
 
 
 def evaluate(arguments: list[str]) -> None:
-    """Evaluates a trained agent on levels it has never seen."""
+    """Evaluates a trained agent, or an R-network, on levels it has never seen."""
     options = tyro.cli(
         EvaluateOptions, args=arguments, prog="curiosity evaluate", description=evaluate.__doc__
     )
-    from episodic_curiosity.runs.evaluate import evaluate_run
+    from episodic_curiosity.runs.evaluate_folder import (
+        evaluate_r_network,
+        evaluate_run,
+        holds_r_network_alone,
+    )
 
+    if holds_r_network_alone(options.folder):
+        if options.task is None:
+            raise ValueError(
+                f"{options.folder} holds an R-network and no run: name the task whose random "
+                f"play it is tested on with --task"
+            )
+        if options.deterministic:
+            raise ValueError(
+                "--deterministic is for agents, R-networks are tested on random play"
+            )
+        accuracy = evaluate_r_network(
+            options.folder,
+            task=options.task,
+            episodes=options.episodes,
+            split=options.split,
+            device=options.device,
+            progress=True,
+        )
+        print(accuracy.report())
+        return
     evaluation = evaluate_run(
-        options.run,
+        options.folder,
+        task=options.task,
         episodes=options.episodes,
         split=options.split,
         deterministic=options.deterministic,

@@ -21,7 +21,7 @@ from episodic_curiosity.experiments.results import RATE, RATE_IN_ALL, Result
 from episodic_curiosity.experiments.tables import EXPERIMENTS
 from episodic_curiosity.runs.command import evaluate_command, train_command
 from episodic_curiosity.runs.config import Run
-from episodic_curiosity.runs.evaluate import evaluate_run
+from episodic_curiosity.runs.evaluate_folder import evaluate_run
 from episodic_curiosity.runs.metrics_files import METRICS, read_metrics, read_timing
 from episodic_curiosity.runs.record import is_finished
 from episodic_curiosity.runs.train import Parts, fit, train

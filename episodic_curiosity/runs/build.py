@@ -89,20 +89,31 @@ def make_replay(run: Run, world: World, folder: Path) -> Replay:
 def make_r_network(run: Run, world: World) -> RNetwork:
     """Creates an R-network from the run's seed, or loads the fitted one that it names."""
     options = _options(run)
-    shape = world.spec.view_shape
     if options.source is not None:
-        r_network = RNetwork.load(options.source, world.spec.device)
-        if r_network.config.view_shape != shape:
-            raise ValueError(
-                f"the R-network in {options.source} is for views of shape "
-                f"{r_network.config.view_shape}, but {run.task} has {shape}"
-            )
-        if not r_network.fitted:
-            raise ValueError(f"the R-network in {options.source} is not fitted")
+        r_network = load_r_network(options.source, world.spec.device)
+        check_fits(r_network, options.source, world.spec)
         return r_network
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(run.seed)
-        return RNetwork(shape, **options.architecture).to(world.spec.device)
+        r_network = RNetwork(world.spec.view_shape, **options.architecture)
+    return r_network.to(world.spec.device)
+
+
+def load_r_network(folder: Path, device: torch.device) -> RNetwork:
+    """Loads a fitted R-network; raises for one that is not fitted."""
+    r_network = RNetwork.load(folder, device)
+    if not r_network.fitted:
+        raise ValueError(f"the R-network in {folder} is not fitted")
+    return r_network
+
+
+def check_fits(r_network: RNetwork, folder: Path, spec: WorldSpec) -> None:
+    """Raises unless the R-network of a folder can compare the views of a world."""
+    if r_network.config.view_shape != spec.view_shape:
+        raise ValueError(
+            f"the R-network in {folder} is for views of shape "
+            f"{r_network.config.view_shape}, but {spec.task} has {spec.view_shape}"
+        )
 
 
 def random_play_bytes(run: Run, spec: WorldSpec) -> int:

@@ -3,11 +3,8 @@
 Shapes: N environments, E episodes of each that count, T steps of the longest first one.
 """
 
-import contextlib
-import json
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,17 +13,12 @@ from torch import Tensor
 
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.bonus.coverage import Coverage, place_reached
-from episodic_curiosity.runs.config import Run
-from episodic_curiosity.runs.stored_run import read_run
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
-from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.randomness import random_bits, seed_words
-from episodic_curiosity.support.saving import write_atomically
 from episodic_curiosity.support.statistics import Summary, summarise
-from episodic_curiosity.worlds.base import Split, Step, World, WorldSpec
-from episodic_curiosity.worlds.registry import make_world
+from episodic_curiosity.worlds.base import Step, World, WorldSpec
 
 STREAM = 0xE7A1  # keeps these random numbers apart from those of training
 CHECK_EVERY = 50  # steps between two checks for completion: each synchronises with the GPU
@@ -152,56 +144,6 @@ def evaluate(
             f"{spec.task} plays episodes of more than the {spec.episode_steps} steps it says"
         )
     return tally.evaluation(deterministic)
-
-
-def evaluate_run(
-    folder: str | Path,
-    *,
-    episodes: int = 100,
-    split: Split = "test",
-    deterministic: bool = False,
-    device: Literal["auto", "cpu", "cuda"] = "auto",
-    seed: int = 0,
-    run: Run | None = None,
-    trust: bool = False,
-    progress: bool = False,
-) -> Evaluation:
-    """Evaluates the agent of a run's folder and writes evaluation.json there.
-
-    The same seed plays every run of a task on the same levels in the same order. The config is
-    that of `run`, or else the folder's own, which is refused without `trust` if it names a
-    module or a path.
-    """
-    folder = Path(folder)
-    check_at_least("episodes", episodes, 1)
-    run = run or read_run(folder, trust=trust)
-    found = find_device(device)
-    agent = Agent.load(folder, found)
-    size = run.world.observation_size
-    if size is not None and agent.config.observation_shape[1:] != size:  # not drawn in vain
-        raise ValueError(
-            f"the agent in {folder} is for observations of shape "
-            f"{agent.config.observation_shape}, its config says {size}"
-        )
-    options = run.world.options(split)
-    options.pop("stagger", None)  # complete episodes are wanted of any split
-    num_envs = min(run.world.num_envs, episodes)
-    world = make_world(
-        run.task, num_envs=num_envs, seed=seed, device=found, split=split, **options
-    )
-    with contextlib.closing(world):
-        evaluation = evaluate(
-            agent,
-            world,
-            num_episodes=episodes,
-            deterministic=deterministic,
-            seed=seed,
-            progress=progress,
-        )
-    content = {"split": split, "seed": seed} | evaluation.to_dict()
-    packed = json.dumps(content, indent=2, allow_nan=False).encode() + b"\n"
-    write_atomically({folder / "evaluation.json": packed})
-    return evaluation
 
 
 class _Tally:

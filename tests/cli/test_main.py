@@ -69,8 +69,14 @@ def calls(monkeypatch):
         calls.append((*arguments, options))
         return SimpleNamespace(report=lambda: "the report")
 
-    for name in ("train", "evaluate"):
-        fake = SimpleNamespace(train=note, fit=note, evaluate_run=note)
+    fake = SimpleNamespace(
+        train=note,
+        fit=note,
+        evaluate_run=note,
+        evaluate_r_network=note,
+        holds_r_network_alone=lambda folder: folder.parts[0] == "nets",
+    )
+    for name in ("train", "evaluate_folder"):
         monkeypatch.setitem(sys.modules, f"episodic_curiosity.runs.{name}", fake)
     monkeypatch.setattr("episodic_curiosity.cli.train.outcome", lambda _: [])
     return calls
@@ -266,8 +272,27 @@ def test_fit_takes_one_task_or_several(calls):
 def test_evaluate_prints_the_report(calls, capsys):
     call("evaluate runs/x --episodes 12 --deterministic --device cpu")
     options = {"episodes": 12, "split": "test", "deterministic": True, "device": "cpu"}
-    assert calls == [(Path("runs/x"), options | {"trust": False, "progress": True})]
+    options |= {"task": None, "trust": False, "progress": True}
+    assert calls == [(Path("runs/x"), options)]
     assert capsys.readouterr().out == "the report\n"
+
+
+def test_evaluate_takes_another_task(calls):
+    call("evaluate runs/x --task dmlab/no-reward")
+    _, options = calls.pop()
+    assert options["task"] == "dmlab/no-reward"
+
+
+def test_evaluate_tests_an_r_network_on_random_play(calls, capsys):
+    call("evaluate nets/x --task maze/sparse --episodes 12 --device cpu")
+    options = {"task": "maze/sparse", "episodes": 12, "split": "test", "device": "cpu"}
+    assert calls == [(Path("nets/x"), options | {"progress": True})]
+    assert capsys.readouterr().out == "the report\n"
+    assert "nets/x holds an R-network and no run: name the task" in refused(
+        capsys, "evaluate nets/x"
+    )
+    asked = "evaluate nets/x --task maze/sparse --deterministic"
+    assert "--deterministic is for agents" in refused(capsys, asked)
 
 
 def test_tasks_and_methods_have_a_line_each(capsys):

@@ -1,7 +1,6 @@
 """Evaluation: which episodes count, and what is counted of them."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,10 +8,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.agent.network import Agent
-from episodic_curiosity.runs.evaluate import Evaluation, evaluate, evaluate_run
-from episodic_curiosity.runs.presets import resolve
-from episodic_curiosity.runs.record import write_config
-from episodic_curiosity.support import saving
+from episodic_curiosity.runs.evaluate import evaluate
 from episodic_curiosity.worlds.base import Step, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
 
@@ -220,44 +216,6 @@ def test_a_world_whose_episodes_are_longer_than_it_says(agent):
         evaluate(agent, Schedule(episode_steps=2), num_episodes=3)
 
 
-@pytest.fixture
-def run_folder(tmp_path):
-    run = resolve("maze/no-reward", "ppo", "cpu", steps=200_000, seed=3)
-    small = replace(
-        run.world,
-        num_envs=3,
-        observation_size=(36, 36),
-        view_size=None,
-        stagger=True,
-        episode_steps=5,
-        maze_size=9,
-        num_levels=2,
-    )
-    run = replace(run, world=small)
-    write_config(tmp_path, run.to_dict())
-    Agent((3, 36, 36), 9).save(tmp_path)
-    return tmp_path
-
-
-def test_a_runs_folder_is_evaluated_on_whole_episodes_of_held_out_levels(run_folder):
-    evaluation = evaluate_run(run_folder, episodes=5, device="cpu")
-    assert isinstance(evaluation, Evaluation)
-    assert evaluation.length.tolist() == [5] * 6
-    written = json.loads((run_folder / "evaluation.json").read_text())
-    assert (written["split"], written["task"]) == ("test", "maze/no-reward")
-    assert written["episodes"]["coverage"] == evaluation.coverage.tolist()
-    again = evaluate_run(run_folder, episodes=5, device="cpu", split="train")
-    assert again.length.tolist() == [5] * 6  # not staggered on any split
-    assert json.loads((run_folder / "evaluation.json").read_text())["split"] == "train"
-
-
-def test_how_far_it_is_can_be_shown(run_folder, capsys):
-    evaluate_run(run_folder, episodes=5, device="cpu")
-    assert capsys.readouterr().err == ""
-    evaluate_run(run_folder, episodes=5, device="cpu", progress=True)
-    assert capsys.readouterr().err.startswith("30 of 30 steps (100%)")
-
-
 def test_it_ends_at_the_first_look_after_all_is_played(agent, monkeypatch, capsys):
     monkeypatch.setattr("episodic_curiosity.runs.evaluate.CHECK_EVERY", 2)
     world = Schedule([[3], [3]], episode_steps=9)
@@ -267,13 +225,3 @@ def test_it_ends_at_the_first_look_after_all_is_played(agent, monkeypatch, capsy
     first, last = capsys.readouterr().err.splitlines()
     assert first.startswith("4 of 18 steps (22%)")
     assert last.startswith("8 of 8 steps (100%)")
-
-
-def test_a_folder_without_a_run(tmp_path):
-    with pytest.raises(saving.LoadError, match="cannot be read"):
-        evaluate_run(tmp_path)
-
-
-def test_a_device_that_is_not_here(run_folder):
-    with pytest.raises(ValueError, match="device 'cuda:99' cannot be used here"):
-        evaluate_run(run_folder, device="cuda:99")

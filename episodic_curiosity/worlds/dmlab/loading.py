@@ -16,6 +16,10 @@ def load_lab(name: str = "deepmind_lab") -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as missing:
+        if missing.name == "dm_env":
+            raise ImportError(
+                f"{name} imports dm_env, which its wheel does not install: pip install dm-env"
+            ) from missing
         if missing.name not in GONE:
             raise
     package = importlib.util.find_spec(name)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from episodic_curiosity.runs.evaluate import evaluate_run
+from episodic_curiosity.runs.evaluate_folder import evaluate_run
 from episodic_curiosity.show.film import film as films
 from episodic_curiosity.show.film.config import FilmConfig
 from episodic_curiosity.show.film.frames import COLOURS

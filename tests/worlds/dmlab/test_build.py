@@ -34,6 +34,14 @@ def test_a_build_that_cannot_be_used(tmp_path, monkeypatch):
         examine_build()
 
 
+def test_a_build_without_dm_env(tmp_path, monkeypatch):
+    (tmp_path / "deepmind_lab.py").write_text("import dm_env\n")
+    (tmp_path / "dm_env.py").write_text("raise ModuleNotFoundError(name='dm_env')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ImportError, match=r"cannot be used: ImportError: .*pip install dm-env"):
+        examine_build()
+
+
 def test_an_old_build_takes_no_temporary_folder(build):
     build.tell(old=True)
     assert examine_build(num_steps=2).steps_per_second > 0.0

@@ -42,3 +42,12 @@ def test_anything_else_that_is_missing_is_said(package):
     (package / "__init__.py").write_text("import nothing_of_that_name\n")
     with pytest.raises(ModuleNotFoundError, match="nothing_of_that_name"):
         load_lab(LIBRARY)
+
+
+def test_a_package_without_dm_env_says_what_to_install(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dm_env", None)
+    (package / "__init__.py").write_text("import dm_env\n")
+    with pytest.raises(
+        ImportError, match=f"^{LIBRARY} imports dm_env, .*: pip install dm-env$"
+    ):
+        load_lab(LIBRARY)

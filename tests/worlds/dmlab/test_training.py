@@ -11,7 +11,7 @@ from episodic_curiosity.cli.train import read_train
 from episodic_curiosity.runs import build as building
 from episodic_curiosity.runs import train as training
 from episodic_curiosity.runs.config import Run
-from episodic_curiosity.runs.evaluate import evaluate_run
+from episodic_curiosity.runs.evaluate_folder import evaluate_run
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.worlds.registry import make_world, split_tasks
 from tests.runs.tiny_runs import METHODS, NUM_ENVS, tiny_run

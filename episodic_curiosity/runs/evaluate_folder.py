@@ -1,0 +1,177 @@
+"""Evaluates the content of a folder: the agent of a run, or an R-network.
+
+Either can be tested on another task than it was trained on, if observations and actions fit.
+"""
+
+import contextlib
+import dataclasses
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.reachability.random_play import random_play
+from episodic_curiosity.reachability.training import pair_accuracy
+from episodic_curiosity.runs.build import check_fits, load_r_network
+from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.evaluate import Evaluation, evaluate
+from episodic_curiosity.runs.presets import resolve
+from episodic_curiosity.runs.record import CONFIG
+from episodic_curiosity.runs.stored_run import read_run
+from episodic_curiosity.support.checks import check_at_least
+from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.support.saving import write_atomically
+from episodic_curiosity.worlds.base import Split, WorldConfig
+from episodic_curiosity.worlds.registry import find_family, make_world
+
+Device = Literal["auto", "cpu", "cuda"]  # auto: a GPU if available
+# Sizes that worlds of a family may not take, by the family's `frames`.
+UNSIZED = {"fixed": ("observation_size", "view_size"), "views": ("observation_size",)}
+
+
+def evaluate_run(
+    folder: str | Path,
+    *,
+    task: str | None = None,
+    episodes: int = 100,
+    split: Split = "test",
+    deterministic: bool = False,
+    device: Device = "auto",
+    seed: int = 0,
+    run: Run | None = None,
+    trust: bool = False,
+    progress: bool = False,
+) -> Evaluation:
+    """Evaluates the agent of a run's folder and writes evaluation.json there.
+
+    Another `task` than the run's is played with those options of the run's world that it also
+    has, and written to evaluation_<task>.json. The same seed plays every run of a task on the
+    same levels in the same order. The config is that of `run`, or else the folder's own, which
+    is refused without `trust` if it names a module or a path.
+    """
+    folder = Path(folder)
+    check_at_least("episodes", episodes, 1)
+    run = run or read_run(folder, trust=trust)
+    task = task or run.task
+    config = run.world if task == run.task else world_of_another_task(run.world, task)
+    found = find_device(device)
+    agent = Agent.load(folder, found)
+    size = run.world.observation_size
+    if size is not None and agent.config.observation_shape[1:] != size:  # not drawn in vain
+        raise ValueError(
+            f"the agent in {folder} is for observations of shape "
+            f"{agent.config.observation_shape}, its config says {size}"
+        )
+    options = config.options(split)
+    options.pop("stagger", None)  # complete episodes are wanted of any split
+    num_envs = min(config.num_envs, episodes)
+    world = make_world(task, num_envs=num_envs, seed=seed, device=found, split=split, **options)
+    with contextlib.closing(world):
+        evaluation = evaluate(
+            agent,
+            world,
+            num_episodes=episodes,
+            deterministic=deterministic,
+            seed=seed,
+            progress=progress,
+        )
+    content = {"split": split, "seed": seed} | evaluation.to_dict()
+    _write(folder, "evaluation.json" if task == run.task else _file_name(task), content)
+    return evaluation
+
+
+@dataclass(frozen=True, kw_only=True)
+class RNetworkEvaluation:
+    """The accuracy of an R-network on near and far pairs of a task's random play."""
+
+    task: str
+    episodes: int
+    accuracy: float
+    held_out_accuracy: float  # on the task that it was fitted to
+
+    def report(self) -> str:
+        """A line of text."""
+        return (
+            f"{self.task}: accuracy {self.accuracy:.1%} on random play of {self.episodes} "
+            f"episodes; {self.held_out_accuracy:.1%} was the held-out accuracy of its fit"
+        )
+
+
+def evaluate_r_network(
+    folder: str | Path,
+    *,
+    task: str,
+    episodes: int = 100,
+    split: Split = "test",
+    device: Device = "auto",
+    seed: int = 0,
+    progress: bool = False,
+) -> RNetworkEvaluation:
+    """Tests a folder's R-network on a task's random play and writes evaluation_<task>.json.
+
+    At least `episodes` complete episodes are played. The pairs are those of the paper.
+    """
+    folder = Path(folder)
+    check_at_least("episodes", episodes, 1)
+    r_network = load_r_network(folder, find_device(device))
+    shape = r_network.config.view_shape
+    config = resolve(task, "ppo+ec", "cpu", steps=1, seed=seed).world
+    if find_family(task).frames != "fixed" and len(shape) == 3:
+        config = dataclasses.replace(config, view_size=shape[1:])
+    options = config.options(split)
+    num_envs = min(config.num_envs, episodes)
+    world = make_world(
+        task, num_envs=num_envs, seed=seed, device=r_network.device, split=split, **options
+    )
+    with contextlib.closing(world):
+        check_fits(r_network, folder, world.spec)
+        rounds = -(-episodes // num_envs)
+        num_steps = rounds * num_envs * world.spec.episode_steps
+        file = folder / "random_play.bin"  # for frames that do not fit into memory
+        played = random_play(world, num_steps, seed=seed, file=file, progress=progress)
+        accuracy = pair_accuracy(r_network, played, seed=seed)
+    evaluation = RNetworkEvaluation(
+        task=task,
+        episodes=rounds * num_envs,
+        accuracy=accuracy,
+        held_out_accuracy=r_network.held_out_accuracy.item(),
+    )
+    content = {"split": split, "seed": seed} | dataclasses.asdict(evaluation)
+    _write(folder, _file_name(task), content)
+    return evaluation
+
+
+def holds_r_network_alone(folder: Path) -> bool:
+    """Whether this is a folder of `curiosity fit`: an R-network without a run."""
+    return (folder / "r_network.json").exists() and not (folder / CONFIG).exists()
+
+
+def world_of_another_task(world: WorldConfig, task: str) -> WorldConfig:
+    """The options of another task's world: those of `world` that its family has, too.
+
+    An option of the same name but another type is another option.
+    """
+    family = find_family(task)
+    if family.config is type(world):
+        return world
+    types = {field.name: field.type for field in dataclasses.fields(world)}
+    shared = {
+        field.name: getattr(world, field.name)
+        for field in dataclasses.fields(family.config)
+        if types.get(field.name) == field.type
+        and field.name not in UNSIZED.get(family.frames, ())
+    }
+    return family.config(**shared)
+
+
+def _file_name(task: str) -> str:
+    """The file for the evaluation on another task than the run's; no task names a folder."""
+    name = re.sub(r"[^\w.@-]", "-", task.replace("+", "_"))
+    return f"evaluation_{name}.json"
+
+
+def _write(folder: Path, name: str, content: dict[str, Any]) -> None:
+    packed = json.dumps(content, indent=2, allow_nan=False).encode() + b"\n"
+    write_atomically({folder / name: packed})
