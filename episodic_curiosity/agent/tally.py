@@ -1,6 +1,9 @@
 """Statistics of the episodes that have ended, kept on the device until read.
 
-Shapes: N environments, A actions.
+Of episodes that began together, those that succeed end before those that are truncated. Counted
+as they end, the first would all be successes. So an episode counts when the last of those that
+began with it could have ended: `episode_steps` after its beginning.
+Shapes: N environments, A actions, W steps that episodes wait.
 """
 
 from collections.abc import Mapping
@@ -14,10 +17,13 @@ from episodic_curiosity.support.state import check_part, check_parts, copied
 from episodic_curiosity.worlds.base import Step, WorldSpec
 
 SUMS = ("episodes", "reward", "bonus", "length", "coverage")
+# W is at most this, the longest episodes of the paper. A limit far beyond the usual length, as
+# Gymnasium's tasks may have, would leave a short run without a curve.
+LONGEST_WAIT = 1_800
 
 
 class EpisodeTally:
-    """Sums over complete episodes, and how often each action was taken, since the last `take`.
+    """Means over complete episodes, and the share of each action, since the last `take`.
 
     Rewards are as the world pays them.
     """
@@ -30,11 +36,20 @@ class EpisodeTally:
         # Of the episodes under way: reward, bonus, length, and whether they are complete.
         self._running = torch.zeros(num_envs, 3, dtype=torch.float64, device=device)
         self._counts = torch.full((num_envs,), whole_at_start, device=device)
+        self._began = torch.zeros(num_envs, dtype=torch.int64, device=device)
+        # Sums over the episodes that have ended but still wait, by when they began.
+        self._wait = min(spec.episode_steps, LONGEST_WAIT)
+        shape = (self._wait, len(SUMS))
+        self._waiting = torch.zeros(shape, dtype=torch.float64, device=device)
+        self._clock = torch.zeros(1, dtype=torch.int64, device=device)  # steps so far
         self._sums = torch.zeros(len(SUMS), dtype=torch.float64, device=device)
         self._actions = torch.zeros(max(1, spec.num_actions), device=device)
         self._tensors = {
             "running": self._running,
             "counts": self._counts,
+            "began": self._began,
+            "waiting": self._waiting,
+            "clock": self._clock,
             "sums": self._sums,
             "actions": self._actions,
         }
@@ -47,6 +62,7 @@ class EpisodeTally:
         """Takes the step of a reset; unfinished episodes are dropped."""
         self._running.zero_()
         self._counts.fill_(self._whole_at_start)
+        self._began.copy_(self._clock.expand_as(self._began))
         if self._coverage is not None:
             self._coverage.add(step)
 
@@ -56,16 +72,22 @@ class EpisodeTally:
         self._running += torch.stack([step.reward, bonus, one], dim=1)
         covered = self._coverage.add(step) if self._coverage else 0 * one
         ended = torch.column_stack([one, self._running, covered])  # (N, len(SUMS))
-        self._sums += (ended * (step.first & self._counts)[:, None]).sum(dim=0)
+        ended *= (step.first & self._counts)[:, None]
+        self._waiting.index_add_(0, self._began % self._wait, ended)
+        self._clock += 1
+        due = self._clock % self._wait  # (1,), the row of those that began W steps ago
+        self._sums += self._waiting[due].sum(dim=0)
+        self._waiting.index_fill_(0, due, 0.0)
+        self._began.copy_(torch.where(step.first, self._clock, self._began))
         self._running.masked_fill_(step.first[:, None], 0.0)
         self._counts |= step.first
         if self._spec.num_actions:
             self._actions.index_add_(0, action, one)
 
     def take(self) -> dict[str, float]:
-        """Means over the episodes since the last call, and the shares of the actions.
+        """Means over the episodes that counted since the last call, and shares of the actions.
 
-        No means where no episode ended. Synchronises with the GPU.
+        No means where no episode counted. Synchronises with the GPU.
         """
         sums = dict(zip(SUMS, self._sums.tolist(), strict=True))
         metrics = {"episodes": sums.pop("episodes")}

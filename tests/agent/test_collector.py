@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from episodic_curiosity.agent import tally as tallying
 from episodic_curiosity.agent.collector import STREAM, Collector
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.support.randomness import random_bits, seed_words
@@ -221,7 +222,8 @@ def test_it_goes_on_from_a_state_as_if_nothing_had_happened(redraws):
     assert other.tally.take() == tallied
 
 
-def test_a_world_that_cannot_be_restored_begins_anew_but_its_agent_goes_on():
+def test_a_world_that_cannot_be_restored_begins_anew_but_its_agent_goes_on(monkeypatch):
+    monkeypatch.setattr(tallying, "LONGEST_WAIT", 1)  # episodes count as they end
     steps, bonus = steps_of(), ByPlace()
     collector = collector_of(Scripted(steps, restores=False))
     collector.reset()
