@@ -45,7 +45,11 @@ def table(arguments: list[str]) -> None:
         print(show(forecast(cells, options.out, options.runs, options.episodes)))
         return
     from episodic_curiosity.experiments.runner import RunnerConfig
+    from episodic_curiosity.experiments.sources import is_committed
 
+    if is_committed() is False:
+        note = "the sources are not committed: reports will not count what is measured now"
+        print(f"curiosity: {note}", file=sys.stderr)
     deadline = None if options.budget is None else time.monotonic() + options.budget
     settings = RunnerConfig(
         results=options.out,

@@ -18,12 +18,18 @@ import torch
 
 from episodic_curiosity.experiments.cells import EPISODES, LEAST_EPISODES, Cell
 from episodic_curiosity.experiments.results import RATE, RATE_IN_ALL, Result
+from episodic_curiosity.experiments.sources import (
+    NOT_COMMITTED,
+    fingerprint_in,
+    flawed,
+    is_committed,
+)
 from episodic_curiosity.experiments.tables import EXPERIMENTS
 from episodic_curiosity.runs.command import evaluate_command, train_command
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate_folder import evaluate_run
 from episodic_curiosity.runs.metrics_files import METRICS, read_metrics, read_timing
-from episodic_curiosity.runs.record import is_finished
+from episodic_curiosity.runs.record import is_finished, read_sources
 from episodic_curiosity.runs.train import Parts, fit, train
 from episodic_curiosity.support.files import remove_folder
 from episodic_curiosity.support.machine import find_device, num_cores, processor_name
@@ -53,7 +59,9 @@ def measure(
     progress: bool = False,
 ) -> Measured:
     """Measures a cell whose run is, or will be, in that folder."""
-    code = code_version()  # of the sources as they are now: a run may take days
+    code = now = code_version()  # of the sources as they are now: a run may take days
+    if is_committed() is False:
+        code = flawed(code, NOT_COMMITTED)
     run = dataclasses.replace(cell.run(), device=device)
     shares: dict[str, float] = {}
     began = time.monotonic()
@@ -65,6 +73,8 @@ def measure(
     else:
         if not is_finished(folder, run.steps_after(run.num_updates)):
             train(run, folder, resume=True, progress=progress)
+        if (begun := read_sources(folder)) != now:
+            code = flawed(code, f"begun with {fingerprint_in(str(begun)) or begun}")
         timing = _training_time(folder)
         if cell.measure == "speed":
             summaries = {"parameters": summarise([count_parameters(run, folder)])}

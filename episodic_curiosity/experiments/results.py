@@ -64,7 +64,8 @@ class Result:
 
     key: Key
     config: dict[str, Any]  # of the run, as returned by Run.to_dict
-    code: str  # the release, and a fingerprint of its sources
+    # The release, a fingerprint of its sources, and why they are of no commit if that is known.
+    code: str
     command: str  # repeats the measurement
     # Training, at most CURVE_POINTS long: "steps" and the metrics up to there.
     curve: list[dict[str, float]]

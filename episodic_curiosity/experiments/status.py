@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from episodic_curiosity.experiments.cells import Cell, why_stale
 from episodic_curiosity.experiments.measure import Measured
 from episodic_curiosity.experiments.results import read_measured, read_result
+from episodic_curiosity.experiments.sources import fingerprint_in
 from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.record import CONFIG, differences, read_config, shown
@@ -66,7 +67,8 @@ def find_kept(cell: Cell, runs: Path, episodes: int) -> Measured | None:
         result, timing = read_measured(kept_path(cell, runs))
     except LoadError:
         return None
-    if result.key != cell.key or result.code != code_version():
+    is_ours = fingerprint_in(result.code) == fingerprint_in(code_version())
+    if result.key != cell.key or not is_ours:
         return None
     return None if why_stale(result, cell, episodes) else Measured(result, timing)
 

@@ -206,11 +206,16 @@ def read_config(folder: Path, *, accept_changes: bool = False) -> dict[str, Any]
     return config
 
 
+def read_sources(folder: Path) -> str | None:
+    """The version of the code that the run in this folder was begun with."""
+    return saving.read_header(folder / CONFIG, KIND).get("sources")
+
+
 def is_finished(folder: Path, total_steps: int) -> bool:
     """True if these sources finished a run with all its steps and removed its checkpoints."""
     if (folder / CHECKPOINTS).exists() or not (folder / "agent.json").exists():
         return False
-    if saving.read_header(folder / CONFIG, KIND).get("sources") != code_version():
+    if read_sources(folder) != code_version():
         return False
     lines = read_metrics(folder)
     return bool(lines) and lines[-1]["steps"] == total_steps

@@ -10,7 +10,7 @@ import pytest
 
 from episodic_curiosity.cli import main as cli
 from episodic_curiosity.cli.table import table
-from episodic_curiosity.experiments import on_ray, runner, side_by_side
+from episodic_curiosity.experiments import on_ray, runner, side_by_side, sources
 from episodic_curiosity.experiments.cells import Cell
 from episodic_curiosity.experiments.forecast import forecast
 from episodic_curiosity.experiments.results import write_measured
@@ -29,6 +29,12 @@ from episodic_curiosity.cli.table import table
 import episodic_curiosity.experiments.runner
 table(["table1", "--seeds", "1", "--dry-run"])
 """
+
+
+@pytest.fixture(autouse=True)
+def committed(monkeypatch):
+    """Whatever the state of the tree that is tested."""
+    monkeypatch.setattr(sources, "is_committed", lambda: True)
 
 
 @pytest.fixture
@@ -125,6 +131,18 @@ def test_what_others_are_at_has_an_exit_code_of_its_own(asked):
             table(["table1", *busy, *failed])
         assert stopped.value.code == code
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("committed", "is_said"), [(True, False), (None, False), (False, True)]
+)
+def test_sources_that_are_not_committed_are_noted(
+    asked, monkeypatch, capsys, committed, is_said
+):
+    monkeypatch.setattr(sources, "is_committed", lambda: committed)
+    cli.main(["table", "table1"])
+    assert len(asked) == 1
+    assert ("the sources are not committed" in capsys.readouterr().err) == is_said
 
 
 def test_control_c_is_answered_once(monkeypatch, capsys):

@@ -17,6 +17,7 @@ from episodic_curiosity.experiments.measure import (
     measure_speed,
     thin,
 )
+from episodic_curiosity.experiments.sources import fingerprint_in
 from episodic_curiosity.experiments.tables import EXPERIMENTS
 from episodic_curiosity.runs.metrics_files import read_metrics, read_timing
 from tests.experiments.small_table import small_cell
@@ -129,7 +130,7 @@ def test_a_frozen_embedding_is_not_counted(tmp_path):
 
 def test_the_sources_are_looked_at_before_the_run(tmp_path, monkeypatch):
     """Somebody may edit them while it trains for days."""
-    versions = ["as they were imported", "as they were edited"]
+    versions = ["0.2.0 (sources 0123456789ab)", "0.2.0 (sources ba9876543210)"]
     monkeypatch.setattr(measuring, "code_version", lambda: versions[0])
     train = measuring.train
 
@@ -139,7 +140,7 @@ def test_the_sources_are_looked_at_before_the_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(measuring, "train", train_and_edit)
     cell = dataclasses.replace(small_cell("maze/sparse", "ppo", num_updates=1), measure="speed")
-    assert measure(cell, tmp_path, device="cpu").result.code == "as they were imported"
+    assert fingerprint_in(measure(cell, tmp_path, device="cpu").result.code) == "0123456789ab"
 
 
 def test_the_command_of_a_cell_can_be_run():

@@ -1,4 +1,4 @@
-"""Selects the results that may enter a table: up to date, and with one config per cell.
+"""Selects the results that may enter a table: of a commit, up to date, one config per cell.
 
 Results that are left out are reported with the reason.
 """
@@ -16,6 +16,7 @@ from episodic_curiosity.experiments.results import (
     load_results,
     read_timing,
 )
+from episodic_curiosity.experiments.sources import read_list, why_uncounted
 from episodic_curiosity.experiments.tables import EXPERIMENTS, Experiment, Row
 from episodic_curiosity.runs.record import differences
 from episodic_curiosity.support.saving import LoadError
@@ -36,10 +37,11 @@ def count_results(folder: Path) -> Counted:
     loaded = load_results(folder)
     if not loaded.results and not loaded.problems:
         raise ValueError(f"{folder} holds no results; `curiosity table` writes some")
+    listed = read_list(folder)
     by_place: dict[Key, list[Result]] = {}
     problems = []
     for result in loaded.results:
-        if reason := _why_not(result):
+        if reason := why_uncounted(result.code, listed) or _why_not(result):
             problems.append(_problem(result, reason))
         else:
             by_place.setdefault(result.key._replace(seed=0), []).append(result)

@@ -12,6 +12,7 @@ from episodic_curiosity.show.report.markdown import results_markdown
 from episodic_curiosity.show.report.page import Entry
 from episodic_curiosity.show.report.results_page import results_page
 from episodic_curiosity.show.report.tables import beside_table, numbers_table, plain_table
+from episodic_curiosity.support.saving import header_bytes
 from tests.show.report.fixture import grid_of, place, write
 
 NAME = "maze-sparse__ppo__gpu__20000000"
@@ -43,6 +44,27 @@ def test_results_of_yesterdays_cells_are_named_and_left_out(tmp_path):
         "(ppo.num_epochs was 99, now 4)"
     ]
     assert reasons(layout)[0] in results_markdown(layout, tmp_path, "curiosity report")
+
+
+def test_results_of_no_commit_are_named_and_left_out(tmp_path):
+    write(tmp_path, "table1", "ppo", "sparse", 10.0)
+    path = write(tmp_path, "table1", "ppo+ec", "sparse", 20.0)
+    rewrite(tmp_path, path, code="0.1.0 (sources 0123456789ab; not committed)")
+    # A table that is not in the paper is no exception.
+    rewrite(tmp_path, path, code="0.1.0 (sources 0123456789ab; not committed)", table="mine")
+    layout = lay_out(tmp_path)
+    assert [each.row.name for each in grid_of(layout, "table1").measured] == ["ppo"]
+    assert layout.others == []
+    name, why = NAME.replace("ppo", "ppo_ec"), "was measured from sources of no commit: 0.1.0"
+    for table, reason in zip(("mine", "table1"), reasons(layout), strict=True):
+        assert reason.startswith(f"{table}/{name}__s0.json {why} (sources 0123456789ab; not")
+
+    listed = header_bytes("sources", {"ba9876543210": "0" * 40})
+    (tmp_path / "sources.json").write_bytes(listed)
+    layout = lay_out(tmp_path)
+    assert not grid_of(layout, "table1").measured
+    assert "(sources 0123456789ab), which sources.json does not list" in reasons(layout)[1]
+    assert "sources.json does not list" in results_page(layout, tmp_path)
 
 
 def test_what_cannot_be_averaged_is_named_and_left_out(tmp_path):
