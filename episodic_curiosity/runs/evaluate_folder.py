@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
+
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.reachability.random_play import random_play
 from episodic_curiosity.reachability.training import pair_accuracy
@@ -23,7 +25,7 @@ from episodic_curiosity.runs.stored_run import read_run
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.support.saving import write_atomically
-from episodic_curiosity.worlds.base import Split, WorldConfig
+from episodic_curiosity.worlds.base import Split, World, WorldConfig
 from episodic_curiosity.worlds.registry import find_family, make_world
 
 Device = Literal["auto", "cpu", "cuda"]  # auto: a GPU if available
@@ -64,11 +66,7 @@ def evaluate_run(
             f"the agent in {folder} is for observations of shape "
             f"{agent.config.observation_shape}, its config says {size}"
         )
-    options = config.options(split)
-    options.pop("stagger", None)  # complete episodes are wanted of any split
-    num_envs = min(config.num_envs, episodes)
-    world = make_world(task, num_envs=num_envs, seed=seed, device=found, split=split, **options)
-    with contextlib.closing(world):
+    with contextlib.closing(_world(task, config, episodes, split, found, seed)) as world:
         evaluation = evaluate(
             agent,
             world,
@@ -87,15 +85,15 @@ class RNetworkEvaluation:
     """The accuracy of an R-network on near and far pairs of a task's random play."""
 
     task: str
-    episodes: int
+    steps: int  # of random play, summed over all environments
     accuracy: float
     held_out_accuracy: float  # on the task that it was fitted to
 
     def report(self) -> str:
         """A line of text."""
         return (
-            f"{self.task}: accuracy {self.accuracy:.1%} on random play of {self.episodes} "
-            f"episodes; {self.held_out_accuracy:.1%} was the held-out accuracy of its fit"
+            f"{self.task}: accuracy {self.accuracy:.1%} on {self.steps:,} steps of random play; "
+            f"{self.held_out_accuracy:.1%} was the held-out accuracy of its fit"
         )
 
 
@@ -120,21 +118,17 @@ def evaluate_r_network(
     config = resolve(task, "ppo+ec", "cpu", steps=1, seed=seed).world
     if find_family(task).frames != "fixed" and len(shape) == 3:
         config = dataclasses.replace(config, view_size=shape[1:])
-    options = config.options(split)
-    num_envs = min(config.num_envs, episodes)
-    world = make_world(
-        task, num_envs=num_envs, seed=seed, device=r_network.device, split=split, **options
-    )
-    with contextlib.closing(world):
-        check_fits(r_network, folder, world.spec)
-        rounds = -(-episodes // num_envs)
-        num_steps = rounds * num_envs * world.spec.episode_steps
+    made = _world(task, config, episodes, split, r_network.device, seed)
+    with contextlib.closing(made) as world:
+        spec = world.spec
+        check_fits(r_network, folder, spec)
+        num_steps = -(-episodes // spec.num_envs) * spec.num_envs * spec.episode_steps
         file = folder / "random_play.bin"  # for frames that do not fit into memory
         played = random_play(world, num_steps, seed=seed, file=file, progress=progress)
         accuracy = pair_accuracy(r_network, played, seed=seed)
     evaluation = RNetworkEvaluation(
         task=task,
-        episodes=rounds * num_envs,
+        steps=num_steps,
         accuracy=accuracy,
         held_out_accuracy=r_network.held_out_accuracy.item(),
     )
@@ -164,6 +158,15 @@ def world_of_another_task(world: WorldConfig, task: str) -> WorldConfig:
         and field.name not in UNSIZED.get(family.frames, ())
     }
     return family.config(**shared)
+
+
+def _world(
+    task: str, config: WorldConfig, episodes: int, split: Split, device: torch.device, seed: int
+) -> World:
+    options = config.options(split)
+    options.pop("stagger", None)  # complete episodes are wanted of any split
+    num_envs = min(config.num_envs, episodes)
+    return make_world(task, num_envs=num_envs, seed=seed, device=device, split=split, **options)
 
 
 def _file_name(task: str) -> str:

@@ -221,11 +221,11 @@ class TestRNetworks:
             "split": "validation",
             "seed": 0,
             "task": "maze/dense-2",
-            "episodes": 3,
+            "steps": 2_700,
             "accuracy": wanted,
             "held_out_accuracy": 0.75,
         }
-        assert f"maze/dense-2: accuracy {wanted:.1%} on random play of 3 episodes; 75.0%" in (
+        assert f"maze/dense-2: accuracy {wanted:.1%} on 2,700 steps of random play; 75.0%" in (
             capsys.readouterr().out
         )
 
@@ -234,7 +234,7 @@ class TestRNetworks:
         install(monkeypatch, tmp_path)  # the stand-in for it
         folder = r_network_folder(tmp_path)
         found = evaluate_r_network(folder, task="dmlab/dense-2", episodes=1, device="cpu")
-        assert (found.task, found.episodes) == ("dmlab/dense-2", 1)
+        assert (found.task, found.steps) == ("dmlab/dense-2", 900)
         assert 0.0 <= found.accuracy <= 1.0
         assert not (folder / "random_play.bin").exists()
 
