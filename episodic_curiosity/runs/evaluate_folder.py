@@ -92,8 +92,8 @@ class RNetworkEvaluation:
     def report(self) -> str:
         """A line of text."""
         return (
-            f"{self.task}: accuracy {self.accuracy:.1%} on {self.steps:,} steps of random play; "
-            f"{self.held_out_accuracy:.1%} was the held-out accuracy of its fit"
+            f"{self.task}: accuracy {self.accuracy:.1%} on {self.steps:,} steps of random "
+            f"play; {self.held_out_accuracy:.1%} was the held-out accuracy of its fit"
         )
 
 

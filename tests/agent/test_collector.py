@@ -17,6 +17,12 @@ NUM_ROLLOUTS = 4
 SEED = 3
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Episodes count as they end."""
+    monkeypatch.setattr(tallying, "LONGEST_WAIT", 1)
+
+
 def agent_for(world: Scripted) -> Agent:
     torch.manual_seed(0)
     is_continuous = not world.spec.num_actions
@@ -222,8 +228,7 @@ def test_it_goes_on_from_a_state_as_if_nothing_had_happened(redraws):
     assert other.tally.take() == tallied
 
 
-def test_a_world_that_cannot_be_restored_begins_anew_but_its_agent_goes_on(monkeypatch):
-    monkeypatch.setattr(tallying, "LONGEST_WAIT", 1)  # episodes count as they end
+def test_a_world_that_cannot_be_restored_begins_anew_but_its_agent_goes_on():
     steps, bonus = steps_of(), ByPlace()
     collector = collector_of(Scripted(steps, restores=False))
     collector.reset()
