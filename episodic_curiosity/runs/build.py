@@ -90,7 +90,7 @@ def make_r_network(run: Run, world: World) -> RNetwork:
     """Creates an R-network from the run's seed, or loads the fitted one that it names."""
     options = _options(run)
     if options.source is not None:
-        r_network = load_r_network(options.source, world.spec.device)
+        r_network = RNetwork.load(options.source, world.spec.device)
         check_fits(r_network, options.source, world.spec)
         return r_network
     with torch.random.fork_rng(devices=[]):
@@ -99,21 +99,15 @@ def make_r_network(run: Run, world: World) -> RNetwork:
     return r_network.to(world.spec.device)
 
 
-def load_r_network(folder: Path, device: torch.device) -> RNetwork:
-    """Loads a fitted R-network; raises for one that is not fitted."""
-    r_network = RNetwork.load(folder, device)
-    if not r_network.fitted:
-        raise ValueError(f"the R-network in {folder} is not fitted")
-    return r_network
-
-
 def check_fits(r_network: RNetwork, folder: Path, spec: WorldSpec) -> None:
-    """Raises unless the R-network of a folder can compare the views of a world."""
+    """Raises unless the R-network of a folder is fitted and for the views of a world."""
     if r_network.config.view_shape != spec.view_shape:
         raise ValueError(
             f"the R-network in {folder} is for views of shape "
             f"{r_network.config.view_shape}, but {spec.task} has {spec.view_shape}"
         )
+    if not r_network.fitted:
+        raise ValueError(f"the R-network in {folder} is not fitted")
 
 
 def random_play_bytes(run: Run, spec: WorldSpec) -> int:

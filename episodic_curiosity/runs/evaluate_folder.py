@@ -14,9 +14,10 @@ from typing import Any, Literal
 import torch
 
 from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.random_play import random_play
 from episodic_curiosity.reachability.training import pair_accuracy
-from episodic_curiosity.runs.build import check_fits, load_r_network
+from episodic_curiosity.runs.build import check_fits
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import Evaluation, evaluate
 from episodic_curiosity.runs.presets import resolve
@@ -113,7 +114,7 @@ def evaluate_r_network(
     """
     folder = Path(folder)
     check_at_least("episodes", episodes, 1)
-    r_network = load_r_network(folder, find_device(device))
+    r_network = RNetwork.load(folder, find_device(device))
     shape = r_network.config.view_shape
     config = resolve(task, "ppo+ec", "cpu", steps=1, seed=seed).world
     if find_family(task).frames != "fixed" and len(shape) == 3:
