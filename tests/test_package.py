@@ -63,8 +63,8 @@ def test_the_core_needs_torch_and_numpy_alone(clean_python, tmp_path):
 import importlib.util, torch
 assert importlib.util.find_spec("gymnasium") is None
 curiosity = episodic_curiosity.EpisodicCuriosity(episodic_curiosity.RNetwork((3, 16, 16)), 2)
-first = torch.zeros(2, dtype=torch.bool)
-print(curiosity.bonus(torch.zeros(2, 3, 16, 16), first).tolist())
+curiosity.begin(torch.zeros(2, 3, 16, 16))
+print(curiosity.bonus(torch.zeros(2, 3, 16, 16)).tolist())
 """
     assert run(clean_python, "-W", "error", "-c", check, cwd=tmp_path) == "[0.0, 0.0]\n"
 

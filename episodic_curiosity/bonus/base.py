@@ -21,6 +21,7 @@ from episodic_curiosity.reachability.online import OnlineFitting
 from episodic_curiosity.support.checks import (
     check_at_least,
     check_mask,
+    check_tensor,
     check_views,
     first_difference,
     to_tensor,
@@ -73,7 +74,7 @@ class Bonus(nn.Module, ABC):
     needs_views = False  # `learn` needs `snapshot` or `view` in the trainer's rollouts
     config: Any = None
 
-    opened: Tensor  # (N,) bool, an episode was ever begun here
+    opened: Tensor  # (N,) bool, an episode has begun here, ever
     _everywhere: Tensor  # (N,) bool, all true
     _nowhere: Tensor  # (N,) bool, all false
     _without_begin: Tensor  # (N,) bool, stepped before `begin`
@@ -117,8 +118,8 @@ class Bonus(nn.Module, ABC):
     ) -> Tensor:
         """Returns the bonus (N,) of (N, ...) what is seen after a step, 0 outside `where`.
 
-        The last observation of an episode is paid too. A row that was never begun is paid 0 if
-        its bonus depends on a memory.
+        The last observation of an episode is paid too. A row where `begin` never was called
+        begins here: it is paid 0, and `metrics` warns.
         """
         return self._pay(seen, self._nowhere, self._mask("where", where), action)
 
@@ -148,13 +149,23 @@ class Bonus(nn.Module, ABC):
         """Returns metrics for a logger, since the last call, and warns once of any trouble."""
         self._raise_if_not_finite()
         metrics = self.statistics()
-        if self._without_begin.any():
-            self._warn_once("bonus() was called in rows where begin() never was: call begin()")
         if self._diagnosis is None:
             self._diagnosis = Diagnosis(Diagnosed(advice=self.advice, config=self.config))
-        for trouble in self._diagnosis.look(metrics):
-            self._warn_once(trouble)
+        found = self.troubles()
+        new = [found[kind] for kind in found if kind not in self._warned]
+        self._warned |= found.keys()
+        for trouble in new + self._diagnosis.look(metrics):
+            warnings.warn(trouble, RuntimeWarning, stacklevel=2)
         return metrics
+
+    def troubles(self) -> dict[str, str]:
+        """Returns troubles that metrics do not show, by kind; `metrics` warns once of each."""
+        if not self._without_begin.any():
+            return {}
+        return {
+            "begin": "bonus() was called in rows where begin() never was: call begin() where an "
+            "episode begins"
+        }
 
     def statistics(self) -> dict[str, float]:
         """Returns metrics since the last call, without warnings; synchronises with the GPU."""
@@ -168,15 +179,18 @@ class Bonus(nn.Module, ABC):
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Any:
         """Restores a state of `state_dict`; raises before anything has changed."""
-        state = state_dict
-        found = {name: part for name, part in state.items() if isinstance(part, Tensor)}
+        found = {name: part for name, part in state_dict.items() if isinstance(part, Tensor)}
         if difference := first_difference(found, self._tensors()):
             raise ValueError(f"the bonus's state {difference}")
+        rest = {name: part for name, part in state_dict.items() if name not in found}
         for name, module in self.named_modules():
             if isinstance(module, Bonus):
-                extra = state.get(".".join(filter(None, (name, "_extra_state"))))
-                module.check_extra_state(extra)
-        return super().load_state_dict(state, strict, assign)
+                module.check_extra_state(
+                    rest.pop(f"{name}._extra_state".removeprefix("."), None)
+                )
+        if rest:
+            raise ValueError(f"the bonus's state has something unexpected, {min(rest)}")
+        return super().load_state_dict(state_dict, strict, assign)
 
     def load_learnt(self, state: Mapping[str, Any], names: tuple[str, ...]) -> None:
         """Takes these modules and buffers from a state of any number of environments."""
@@ -214,10 +228,11 @@ class Bonus(nn.Module, ABC):
         seen = to_tensor(self.sees, seen, self.device)
         if action is not None:
             action = to_tensor("action", action, self.device)
-        now = Sight(seen, opens, stepped, action)
+        without_begin = stepped & ~self.opened
+        now = Sight(seen, opens | without_begin, stepped & self.opened, action)
         self._check(now)
-        self.opened |= opens
-        self._without_begin |= stepped & ~self.opened
+        self.opened |= now.opens
+        self._without_begin |= without_begin
         return self.pay_rows(now)
 
     def _tensors(self) -> dict[str, Tensor]:
@@ -241,10 +256,12 @@ class Bonus(nn.Module, ABC):
 
         A GPU is not asked now, which would synchronise: `learn` and `metrics` raise.
         """
+        device = self.device
         if self.seen_shape is None:
+            shape = (self.num_envs, *now.seen.shape[1:])
+            check_tensor(self.sees, now.seen, shape, device)
             return
-        shape, device = self.seen_shape, self.device
-        check_views(self.sees, now.seen, shape, device, self.num_envs, now.rows)
+        check_views(self.sees, now.seen, self.seen_shape, device, self.num_envs, now.rows)
         if device.type != "cpu" and now.seen.dtype == torch.float32:
             self._not_finite |= (~now.seen.isfinite().flatten(1).all(dim=1) & now.rows).any()
 
@@ -254,11 +271,6 @@ class Bonus(nn.Module, ABC):
             raise ValueError(
                 f"{self.sees} must be finite, got NaN or infinity in an earlier call"
             )
-
-    def _warn_once(self, trouble: str) -> None:
-        if trouble not in self._warned:
-            self._warned.add(trouble)
-            warnings.warn(trouble, RuntimeWarning, stacklevel=3)
 
 
 def shown(bonus: Bonus, step: Step) -> Tensor:

@@ -28,6 +28,11 @@ class ConstantBonus(Bonus):
 
     In our trainer the step that ends an episode pays nothing, as with every bonus. Ending early
     forfeits the remaining bonus, provided that no value is bootstrapped at a terminal state.
+
+    Args:
+        num_envs: N, the number of environments.
+        config: the pay of a step.
+        device: of all tensors.
     """
 
     sees = "observation"

@@ -119,8 +119,8 @@ class EpisodicBonus(Bonus):
         """Returns the bonus (N,) of the current observations and stores the novel ones.
 
         The first observation of an episode is stored. So is the first one after a memory was
-        cleared in mid-episode, or before any episode was begun; its bonus is zero. The bonus is
-        zero until the R-network has been fitted, because it would be noise.
+        cleared in mid-episode; its bonus is zero. The bonus is zero until the R-network has
+        been fitted, because it would be noise.
         """
         if self.r_network.device != self.device:
             raise RuntimeError(
@@ -181,14 +181,14 @@ class EpisodicBonus(Bonus):
             metrics["r_network_steps_since_fit"] = float(self.fitting.steps_since_fit)
         return metrics
 
-    def metrics(self) -> dict[str, float]:
-        metrics = super().metrics()
+    def troubles(self) -> dict[str, str]:
+        found = super().troubles()
         if self.fitting is not None and self.fitting.is_late:
-            self._warn_once(
+            found["late"] = (
                 f"the R-network should be refitted every {self.fitting.config.refit_every:,} "
                 f"steps, {self.fitting.steps_since_fit:,} have passed: call learn()"
             )
-        return metrics
+        return found
 
     def get_extra_state(self) -> Any:
         """The state of the refits, including the replay (without the frames of a FrameFile)."""

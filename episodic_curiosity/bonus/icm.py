@@ -143,7 +143,7 @@ class ICM(Bonus):
             # The scaled bonus is clipped, not the error. It is never negative.
             bonus = (self.config.scale * surprise).clamp(max=MOST)
             if self.recent is not None:
-                self.recent.add(self.previous, seen, action, where=now.stepped & self.opened)
+                self.recent.add(self.previous, seen, action, where=now.stepped)
         elif self.device.type == "cpu" and now.stepped.any():
             raise ValueError("ICM needs the action that led to each step, got action=None")
         rows = now.rows.view(-1, *(1,) * (seen.dim() - 1))
@@ -156,16 +156,17 @@ class ICM(Bonus):
             return {}
         self._raise_if_not_finite()
         batch = self.recent.take()
+        if not len(batch.connected):
+            return {}
         generator = torch.Generator().manual_seed(self._seed + 1_000_003 * self._passes)
         self._passes += 1
         order = torch.randperm(len(batch.connected), generator=generator).to(self.device)
-        told: list[dict[str, Tensor]] = []
+        told = []
         for index in order.split(BATCH):
             loss, metrics = self.model.loss(batch.select(index))
             self._optimiser.descend(loss)
             told.append(metrics)
-        names = told[0] if told else {}
-        return {name: float(sum(each[name] for each in told)) / len(told) for name in names}
+        return {name: float(sum(each[name] for each in told)) / len(told) for name in told[0]}
 
     def auxiliary(self) -> Auxiliary | None:
         return self.model if self._optimiser is None else None

@@ -35,6 +35,11 @@ class Method:
             raise TypeError(
                 f"the bonus of {self.name} must be a subclass of Bonus, got {self.bonus!r}"
             )
+        if missing := sorted(getattr(self.bonus, "__abstractmethods__", ())):
+            raise TypeError(
+                f"the bonus of {self.name} must define {' and '.join(missing)}, "
+                f"{self.bonus.__name__} does not"
+            )
         if self.config is None:
             return
         if not (isinstance(self.config, type) and issubclass(self.config, BonusConfig)):
@@ -43,8 +48,7 @@ class Method:
                 f"got {self.config!r}"
             )
         for each in dataclasses.fields(self.config):
-            missing = dataclasses.MISSING
-            if each.default is missing and each.default_factory is missing:
+            if each.default is each.default_factory is dataclasses.MISSING:
                 raise ValueError(
                     f"the config of {self.name} must have defaults, got none for {each.name}"
                 )

@@ -23,6 +23,10 @@ class NormalisedBonus(Bonus):
     The sum continues across episodes and counts from an environment's first non-zero bonus,
     so that the zeros before the first fit have no weight. The divisor is 1 at first and is
     updated only in `learn`, so that it is constant within a rollout.
+
+    Args:
+        inner: the bonus; show what is seen to this one instead.
+        gamma: discount of the sum.
     """
 
     divisor: Tensor  # () float32
@@ -40,6 +44,7 @@ class NormalisedBonus(Bonus):
         self.register_buffer("discounted", torch.zeros(inner.num_envs, device=device))
         self.past = BonusStatistics(device)  # of all past discounted sums
         self.sees, self.needs_views = inner.sees, inner.needs_views  # type: ignore[misc]
+        self.advice, self.config = inner.advice, inner.config  # type: ignore[misc]
 
     @classmethod
     def for_run(cls, config: Any, spec: WorldSpec, context: BonusContext) -> Self:
@@ -57,12 +62,16 @@ class NormalisedBonus(Bonus):
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
         """Updates the divisor and calls the inner bonus's `learn`."""
+        self._raise_if_not_finite()
         _, spread = self.past.mean_and_spread()
         self.divisor.copy_(torch.where(spread > 0, spread, 1.0))
         return self.inner.learn(rollout)
 
     def auxiliary(self) -> Auxiliary | None:
         return self.inner.auxiliary()
+
+    def troubles(self) -> dict[str, str]:
+        return super().troubles() | self.inner.troubles()
 
     def statistics(self) -> dict[str, float]:
         """Metrics of the inner bonus, undivided, and the divisor; synchronises with the GPU."""

@@ -24,39 +24,46 @@ class RecentBatch(NamedTuple):
 
 
 class RecentTransitions(nn.Module):
-    """A ring of the newest S steps: 2 * S * N times the bytes of an observation."""
+    """A ring of the newest S steps of each environment.
+
+    2 * S * N times the bytes of an observation.
+    """
 
     observation: Tensor  # (S, N, ...)
     next_observation: Tensor  # (S, N, ...)
     action: Tensor  # (S, N) int64, or (S, N, ...) float32
-    connected: Tensor  # (S, N) bool, the transition is within an episode, and not taken yet
-    slot: Tensor  # (1,) int64, of the next step
+    connected: Tensor  # (S, N) bool, a transition is here, and was not taken yet
+    added: Tensor  # (N,) int64, ever
+    _env: Tensor  # (N,) int64, 0 .. N - 1
 
     def __init__(self, num_steps: int, observation: Tensor, action: Tensor) -> None:
         """Makes room for steps like this (N, ...) observation and action."""
         super().__init__()
         check_at_least("num_steps", num_steps, 1)
-        first = torch.zeros(observation.shape[0], dtype=torch.bool, device=observation.device)
+        env = torch.arange(len(observation), device=observation.device)
         for name, like in (
             ("observation", observation),
             ("next_observation", observation),
             ("action", action),
-            ("connected", first),
+            ("connected", env.bool()),
         ):
             self.register_buffer(name, like.new_zeros((num_steps, *like.shape)))
-        slot = torch.zeros(1, dtype=torch.int64, device=observation.device)
-        self.register_buffer("slot", slot)
+        self.register_buffer("added", torch.zeros_like(env))
+        self.register_buffer("_env", env, persistent=False)
 
     def add(self, observation: Tensor, after: Tensor, action: Tensor, where: Tensor) -> None:
         """Adds one step of the rows where the (N,) mask is true; never synchronises."""
+        place = (self.added % len(self.connected), self._env)
         for name, value in (
             ("observation", observation),
             ("next_observation", after),
             ("action", action),
             ("connected", where),
         ):
-            getattr(self, name).index_copy_(0, self.slot, value[None])
-        self.slot.copy_((self.slot + 1) % len(self.connected))
+            ring: Tensor = getattr(self, name)
+            rows = where.view(-1, *(1,) * (value.dim() - 1))
+            ring[place] = torch.where(rows, value.to(ring.dtype), ring[place])
+        self.added += where
 
     def take(self) -> RecentBatch:
         """Returns the transitions that were added since the last call; synchronises."""

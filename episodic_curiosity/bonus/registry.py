@@ -26,7 +26,7 @@ def register_method(method: Method) -> None:
     """Adds a method to those that can be trained, in this process."""
     check_type("method", method, Method)
     if method.name in _methods and _methods[method.name] is not method:
-        raise ValueError(f"there already is a method {method.name}: choose another name")
+        raise ValueError(f"there is already a method {method.name!r}: choose another name")
     _methods[method.name] = method
 
 

@@ -51,7 +51,7 @@ class RecordedSteps:
         self._views = torch.empty(shape, dtype=dtype, device=device)
         self._first = torch.zeros((num_steps, num_envs), dtype=torch.bool, device=device)
         self._added = torch.zeros(num_envs, dtype=torch.int64, device=device)  # ever
-        self._counted = torch.zeros((), dtype=torch.int64, device=device)  # by `count_new`
+        self._counted = 0  # by `count_new`, of all environments
         self._env = torch.arange(num_envs, device=device)
 
     @property
@@ -75,10 +75,8 @@ class RecordedSteps:
 
     def count_new(self) -> int:
         """Returns the steps added since the last call; synchronises."""
-        total = self._added.sum()
-        number = int(total - self._counted)
-        self._counted.copy_(total)
-        return number
+        before, self._counted = self._counted, int(self._added.sum())
+        return self._counted - before
 
     def newest(self) -> Aligned:
         """Returns all steps held, as training data; synchronises."""
@@ -98,12 +96,11 @@ class RecordedSteps:
             "views": self._views[:used].clone(),
             "first": self._first[:used].clone(),
             "added": self._added.clone(),
-            "counted": self._counted.clone(),
         }
 
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Raises unless the state is of as many environments, steps and such views."""
-        check_parts(state, {"views", "first", "added", "counted"})
+        check_parts(state, {"views", "first", "added"})
         used = len(state["views"])
         room = tuple(self._views.shape)
         if tuple(state["views"].shape) != (used, *room[1:]) or used > room[0]:
@@ -120,10 +117,10 @@ class RecordedSteps:
             raise ValueError(f"the saved steps are {used}, their cursors say otherwise")
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores a state of `state_dict`."""
+        """Restores a state of `state_dict`; its steps are not new to `count_new`."""
         self.check_state(state)
         used = len(state["views"])
         self._views[:used] = state["views"]
         self._first[:used] = state["first"]
         self._added.copy_(state["added"])
-        self._counted.copy_(state["counted"])
+        self._counted = int(self._added.sum())

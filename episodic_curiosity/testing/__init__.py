@@ -1,8 +1,8 @@
-"""Conformance suites for worlds, of this package and of others; they need pytest."""
+"""Conformance suites for worlds and bonuses, of this package and of others; they need pytest."""
 
 try:
     import pytest
 except ImportError as missing:
     raise ImportError("the conformance suites need pytest: pip install pytest") from missing
 
-pytest.register_assert_rewrite(f"{__name__}.worlds")
+pytest.register_assert_rewrite(f"{__name__}.worlds", f"{__name__}.bonuses")

@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from episodic_curiosity.bonus.base import Sight
 from episodic_curiosity.bonus.nothing import NoBonus
 from episodic_curiosity.worlds.base import Step, WorldSpec
 
@@ -115,10 +116,13 @@ class Scripted:
 class ByPlace(NoBonus):
     """Pays by where the agent is, and remembers what it was shown."""
 
-    def __init__(self, needs_views: bool = False) -> None:
-        self.needs_views = needs_views
-        self.shown: list[tuple[Step, Tensor | None]] = []
+    sees = "view"
 
-    def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:
-        self.shown.append((step, action))
-        return (0.1 * step.view[:, 0]).masked_fill(step.first, 0.0)
+    def __init__(self, num_envs: int, needs_views: bool = False) -> None:
+        super().__init__(num_envs, None, "cpu")
+        self.needs_views = needs_views
+        self.shown: list[Sight] = []
+
+    def pay(self, now: Sight) -> Tensor:
+        self.shown.append(now)
+        return 0.1 * now.seen[:, 0]

@@ -37,7 +37,7 @@ def agent_for(world: Scripted) -> Agent:
 
 
 def collector_of(world: Scripted, bonus: ByPlace | None = None, **options) -> Collector:
-    bonus = bonus or ByPlace()
+    bonus = bonus or ByPlace(NUM_ENVS)
     return Collector(world, agent_for(world), bonus, NUM_STEPS, seed=SEED, **options)
 
 
@@ -118,7 +118,7 @@ def test_graphs_around_a_world_that_the_cpu_steps_change_nothing(
 ):
     def played() -> tuple[list[Rollout], dict[str, float]]:
         world = Scripted(steps_of(), continuous=continuous, positions=False)
-        collector = collector_of(world, ByPlace(needs_views))
+        collector = collector_of(world, ByPlace(NUM_ENVS, needs_views))
         collector.reset()
         return play(collector), collector.tally.take()
 
@@ -164,14 +164,14 @@ def test_without_bootstrap_nothing_follows_a_time_out():
 
 
 def test_continuous_actions_are_clipped_for_the_world_and_the_bonus_alone():
-    bonus, world = ByPlace(), Scripted(steps_of(), continuous=True)
+    bonus, world = ByPlace(NUM_ENVS), Scripted(steps_of(), continuous=True)
     collector = collector_of(world, bonus)
     collector.reset()
     (rollout,) = play(collector, 1)
     assert rollout.action.shape == (NUM_STEPS, NUM_ENVS, 2)
     assert rollout.action.abs().max() > 1
     assert torch.equal(torch.stack(world.actions), rollout.action.clamp(-1, 1))
-    assert [action for _, action in bonus.shown[1:]] == world.actions
+    assert [now.action for now in bonus.shown[1:]] == world.actions
     with torch.no_grad():
         policy = collector.agent(rollout.observation[:-1].flatten(0, 1)).policy
         log_prob = policy.log_prob(rollout.action.flatten(0, 1))
@@ -179,20 +179,24 @@ def test_continuous_actions_are_clipped_for_the_world_and_the_bonus_alone():
 
 
 def test_the_bonus_is_shown_every_step_once_and_the_action_that_led_there():
-    bonus, steps = ByPlace(), steps_of()
+    bonus, steps = ByPlace(NUM_ENVS), steps_of()
     world = Scripted(steps)
     collector = collector_of(world, bonus)
     collector.reset()
     play(collector)
-    assert [step for step, _ in bonus.shown] == steps
-    assert [action for _, action in bonus.shown] == [None, *world.actions]
+    actions = [None, *world.actions]
+    for now, step, action in zip(bonus.shown, steps, actions, strict=True):
+        assert now.seen is step.view
+        assert now.action is action
+        assert torch.equal(now.opens, step.first)
+        assert torch.equal(now.stepped, ~step.first)
 
 
 @pytest.mark.parametrize("redraws", [False, True])
 def test_what_curiosity_saw_is_kept_beside_the_observation(redraws):
     steps = steps_of()
     world = Scripted(steps, redraws=redraws)
-    collector = collector_of(world, ByPlace(needs_views=True))
+    collector = collector_of(world, ByPlace(NUM_ENVS, needs_views=True))
     collector.reset()
     for number, rollout in enumerate(play(collector)):
         assert (rollout.view is None) == redraws
@@ -213,14 +217,17 @@ def test_nobody_keeps_views_that_nobody_needs():
 @pytest.mark.parametrize("redraws", [False, True])
 def test_it_goes_on_from_a_state_as_if_nothing_had_happened(redraws):
     steps = steps_of(final="snapshot" if redraws else "observation")
-    collector = collector_of(Scripted(steps, redraws=redraws), ByPlace(needs_views=True))
+    collector = collector_of(
+        Scripted(steps, redraws=redraws), ByPlace(NUM_ENVS, needs_views=True)
+    )
     collector.reset()
     play(collector, 2)
     state = collector.state_dict()
     wanted = play(collector, 2)
     tallied = collector.tally.take()
 
-    other = collector_of(Scripted(steps, redraws=redraws), ByPlace(needs_views=True))
+    other = collector_of(Scripted(steps, redraws=redraws), ByPlace(NUM_ENVS, needs_views=True))
+    other.bonus.load_state_dict(collector.bonus.state_dict())
     other.load_state_dict(state)
     for found, rollout in zip(play(other, 2), wanted, strict=True):
         for field, tensor in zip(found, rollout, strict=True):
@@ -229,7 +236,7 @@ def test_it_goes_on_from_a_state_as_if_nothing_had_happened(redraws):
 
 
 def test_a_world_that_cannot_be_restored_begins_anew_but_its_agent_goes_on():
-    steps, bonus = steps_of(), ByPlace()
+    steps, bonus = steps_of(), ByPlace(NUM_ENVS)
     collector = collector_of(Scripted(steps, restores=False))
     collector.reset()
     (begun,) = play(collector, 1)
@@ -239,7 +246,9 @@ def test_a_world_that_cannot_be_restored_begins_anew_but_its_agent_goes_on():
 
     other = collector_of(Scripted(steps, restores=False), bonus)
     other.load_state_dict(state)
-    assert bonus.shown == [(steps[0], None)]
+    (begun_anew,) = bonus.shown
+    assert begun_anew.seen is steps[0].view
+    assert begun_anew.opens.all()
     other.tally.take()
     (rollout,) = play(other, 1)
     assert rollout.first[0].all()
@@ -271,4 +280,5 @@ def test_a_world_that_begins_anew_plays_other_episodes_than_the_first_ones():
 
 def test_too_few_steps():
     with pytest.raises(ValueError, match="num_steps must be an integer of at least 1"):
-        Collector(Scripted(steps_of()), agent_for(Scripted(steps_of())), ByPlace(), 0, seed=0)
+        world = Scripted(steps_of())
+        Collector(world, agent_for(world), ByPlace(NUM_ENVS), 0, seed=0)

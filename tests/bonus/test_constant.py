@@ -1,22 +1,27 @@
 """PPO+1: what it pays, and that an early end costs."""
 
 import pytest
+import torch
 
 from episodic_curiosity.bonus.constant import ConstantBonus, ConstantConfig
-from tests.bonus.steps import spec, step
 
 
 def test_every_step_pays_the_same_and_a_new_episode_nothing():
-    constant = ConstantBonus(spec(num_envs=3), ConstantConfig(scale=0.25))
-    assert constant.bonus(step([True, True, True])).tolist() == [0.0, 0.0, 0.0]
-    assert constant.bonus(step([False, True, False])).tolist() == [0.25, 0.0, 0.25]
+    constant = ConstantBonus(3, ConstantConfig(scale=0.25))
+    constant.begin(torch.zeros(3))
+    first = torch.tensor([False, True, False])
+    assert constant.bonus_same_step(torch.zeros(3), first).tolist() == [0.25, 0.0, 0.25]
     assert constant.metrics() == {"bonus_mean": 0.25, "bonus_spread": 0.0}
+    assert constant.bonus(torch.zeros(3), where=first).tolist() == [0.0, 0.25, 0.0]
 
 
 def test_dying_early_earns_less_over_the_same_time():
     """Two environments, 12 steps: one lives through them, one dies at every third."""
-    constant = ConstantBonus(spec(num_envs=2), ConstantConfig())
-    earned = sum(constant.bonus(step([time == 0, time % 3 == 0])) for time in range(12))
+    constant = ConstantBonus(2, ConstantConfig())
+    earned = torch.zeros(2)
+    for time in range(12):
+        first = torch.tensor([time == 0, time % 3 == 0])
+        earned += constant.bonus_same_step(torch.zeros(2), first)
     assert earned.tolist() == [11.0, 8.0]
 
 

@@ -25,8 +25,8 @@ def run(curiosity: ec.EpisodicCuriosity, ring: Ring, times: range) -> list[torch
     bonuses = []
     for time in times:
         first = torch.full((NUM_ENVS,), time % 80 == 0)
-        bonuses.append(curiosity.bonus(ring.view(), first))
-        curiosity.learn(ring.view(), first)
+        bonuses.append(curiosity.bonus_same_step(ring.view(), first))
+        curiosity.learn()
         ring.walk()
     return bonuses
 
@@ -46,7 +46,8 @@ def test_learn_reports_when_it_has_refitted():
     curiosity, ring = curious(), Ring(num_envs=NUM_ENVS)
     reports = []
     for time in range(430):
-        reports.append(curiosity.learn(ring.view(), torch.full((NUM_ENVS,), time == 0)))
+        curiosity.bonus_same_step(ring.view(), torch.full((NUM_ENVS,), time == 0))
+        reports.append(curiosity.learn())
         ring.walk()
     assert [time for time, report in enumerate(reports) if report] == [209, 419]
     assert set(reports[209]) == {
@@ -59,10 +60,11 @@ def test_learn_reports_when_it_has_refitted():
 
 def test_episodes_too_short_to_learn_from_are_a_warning_not_the_end():
     curiosity, ring = curious(), Ring(num_envs=NUM_ENVS)
-    for time in range(209):
-        curiosity.learn(ring.view(), torch.full((NUM_ENVS,), time % 9 == 0))
+    for time in range(210):
+        assert curiosity.learn() == {}
+        curiosity.bonus_same_step(ring.view(), torch.full((NUM_ENVS,), time % 9 == 0))
     with pytest.warns(RuntimeWarning, match="not refitted: no unreachable pair could be drawn"):
-        curiosity.learn(ring.view(), torch.zeros(NUM_ENVS, dtype=torch.bool))
+        assert curiosity.learn() == {}
     assert curiosity.metrics()["r_network_fitted"] == 0
 
 
@@ -90,66 +92,31 @@ def test_a_loaded_state_goes_on_to_the_bit_through_a_refit(tmp_path):
     expected, found = run(one, ring, range(300, 660)), run(other, same_ring, range(300, 660))
     assert torch.equal(torch.stack(expected), torch.stack(found))
     assert one.metrics() == other.metrics()
-    assert one._online.num_fits == other._online.num_fits == 3
+    assert one.fitting.num_fits == other.fitting.num_fits == 3
 
 
 def test_arrays_are_welcome():
     one, other, ring = curious(), curious(), Ring(num_envs=NUM_ENVS)
-    first = np.zeros(NUM_ENVS, dtype=bool)
-    view = ring.view()
-    expected = one.bonus(view, torch.from_numpy(first))
-    assert torch.equal(other.bonus(view.numpy(), first), expected)
-    assert other.learn(view.numpy(), first) == {}
+    view, first = ring.view(), np.zeros(NUM_ENVS, dtype=bool)
+    for curiosity in (one, other):
+        curiosity.r_network.fitted.fill_(True)
+        curiosity.begin(view)
+    expected = one.bonus_same_step(view, torch.from_numpy(first))
+    assert torch.equal(other.bonus_same_step(view.numpy(), first), expected)
+    only = np.array([True, False, False, True])
+    expected = one.bonus(view, where=torch.from_numpy(only))
+    assert (expected != 0).tolist() == only.tolist()
+    assert torch.equal(other.bonus(view.numpy(), where=only), expected)
     for array in (view.numpy()[..., ::-1], view.numpy().astype(">f4")):
         array.setflags(write=False)
-        assert other.bonus(array, first).shape == (NUM_ENVS,)
-    assert curious().bonus(view.numpy() / 255, first).dtype == torch.float32  # NumPy's doubles
-
-
-def test_nothing_waits_for_the_device():
-    """On the meta device there are no values: asking for one, as `.item()` does, raises."""
-    for comparator in ("mlp", "dot"):
-        r_network = ec.RNetwork(VIEW_SHAPE, comparator=comparator).to("meta")
-        curiosity = ec.EpisodicCuriosity(r_network, NUM_ENVS)
-        view = torch.empty((NUM_ENVS, *VIEW_SHAPE), dtype=torch.uint8, device="meta")
-        first = torch.empty(NUM_ENVS, dtype=torch.bool, device="meta")
-        assert curiosity.bonus(view, first).shape == (NUM_ENVS,)
-
-
-@pytest.mark.gpu
-def test_the_bonus_can_be_captured_in_a_cuda_graph():
-    for comparator in ("mlp", "dot"):
-        torch.manual_seed(0)
-        r_network = ec.RNetwork(VIEW_SHAPE, comparator=comparator).to("cuda")
-        r_network.fitted.fill_(True)
-        eager = ec.EpisodicCuriosity(r_network, NUM_ENVS, memory_capacity=6)
-        captured = ec.EpisodicCuriosity(r_network, NUM_ENVS, memory_capacity=6)
-        view = torch.zeros((NUM_ENVS, *VIEW_SHAPE), dtype=torch.uint8, device="cuda")
-        first = torch.zeros(NUM_ENVS, dtype=torch.bool, device="cuda")
-        start = captured.state_dict()["memory"]
-        start = {name: value.clone() for name, value in start.items()}
-        side = torch.cuda.Stream()
-        with torch.cuda.stream(side):
-            captured.bonus(view, first)
-        side.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            bonus = captured.bonus(view, first)
-        captured.memory.load_state_dict(start)
-        for time in range(60):
-            view.random_(0, 256)
-            first.fill_(time % 20 == 0)
-            expected = eager.bonus(view, first)
-            graph.replay()
-            torch.testing.assert_close(bonus, expected)
-        assert torch.equal(captured.memory.count, eager.memory.count)
+        assert curious().bonus(array).shape == (NUM_ENVS,)
+    assert curious().bonus(view.numpy() / 255).dtype == torch.float32  # NumPy's doubles
 
 
 GOOD_VIEW = torch.zeros(NUM_ENVS, *VIEW_SHAPE)
 GOOD_FIRST = torch.zeros(NUM_ENVS, dtype=torch.bool)
 
 
-@pytest.mark.parametrize("call", ["bonus", "learn"])
 @pytest.mark.parametrize(
     ("view", "first", "error", "message"),
     [
@@ -169,10 +136,12 @@ GOOD_FIRST = torch.zeros(NUM_ENVS, dtype=torch.bool)
         ("frame", GOOD_FIRST, TypeError, r"view must be a tensor or an array, got str"),
     ],
 )
-def test_bad_calls_name_what_they_got_and_what_they_want(call, view, first, error, message):
+def test_bad_calls_name_what_they_got_and_what_they_want(view, first, error, message):
     curiosity = curious()
     with pytest.raises(error, match=message):
-        getattr(curiosity, call)(view, first)
+        curiosity.bonus_same_step(view, first)
+    with pytest.raises(error, match=message.replace("first", "where")):
+        curiosity.begin(view, where=first if isinstance(first, list) else ~first)
 
 
 @pytest.mark.parametrize(
@@ -200,38 +169,41 @@ def test_bad_construction(arguments, message):
 
 
 def test_thousands_of_environments_need_no_configuration():
-    curiosity = ec.EpisodicCuriosity(ec.RNetwork((4,)), num_envs=4096, memory_capacity=2)
-    first = torch.ones(4096, dtype=torch.bool)
-    assert curiosity.bonus(torch.rand(4096, 4), first).shape == (4096,)
-    assert curiosity.learn(torch.rand(4096, 4), first) == {}
+    online = ec.OnlineConfig.for_envs(4096)
+    assert (online.refit_every, online.history) == (4096 * 208, 4096 * 208)
+    curiosity = ec.EpisodicCuriosity(
+        ec.RNetwork((4,)), num_envs=4096, memory_capacity=2, online=online
+    )
+    curiosity.begin(torch.rand(4096, 4))
+    assert curiosity.bonus(torch.rand(4096, 4)).shape == (4096,)
+    assert curiosity.learn() == {}
+
+
+def test_an_r_network_fitted_beforehand_learns_nothing():
+    curiosity = ec.EpisodicCuriosity(ec.RNetwork(VIEW_SHAPE), NUM_ENVS)
+    with pytest.raises(
+        ValueError, match=r"give online=OnlineConfig\(\), got an R-network that"
+    ):
+        curiosity.learn()
 
 
 def test_a_network_that_was_moved_afterwards():
     curiosity = curious()
     curiosity.r_network.to("meta")
     with pytest.raises(
-        RuntimeError, match="moved to meta after EpisodicCuriosity was created on cpu"
+        RuntimeError, match="moved to meta after the bonus was created on cpu; move it before"
     ):
-        curiosity.bonus(GOOD_VIEW, GOOD_FIRST)
+        curiosity.bonus(GOOD_VIEW)
 
 
 def test_a_state_that_does_not_fit_changes_nothing():
     one, other = curious(), curious(memory_capacity=6)
     other.r_network.fitted.fill_(True)
-    with pytest.raises(ValueError, match=r"the state's memory holds embeddings as .* wanted"):
+    with pytest.raises(ValueError, match=r"state holds memory\.embeddings as .* wanted"):
         one.load_state_dict(other.state_dict())
     assert not one.r_network.fitted
-    with pytest.raises(
-        ValueError, match=r"a state has memory, online, paid, r_network, got \["
-    ):
+    with pytest.raises(ValueError, match=r"the bonus's state lacks .* of the wanted tensors"):
         one.load_state_dict({})
-
-
-def test_a_state_is_a_copy():
-    curiosity, ring = curious(), Ring(num_envs=NUM_ENVS)
-    state = curiosity.state_dict()
-    run(curiosity, ring, range(3))
-    assert (state["memory"]["added"] == 0).all()
 
 
 def test_what_a_gpu_noticed_is_raised_once_where_one_waits_anyway():

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from episodic_curiosity.bonus.icm import ICM, ICMConfig, Shrunk
-from tests.bonus.steps import random_steps, spec, step
+from episodic_curiosity.bonus.base import BonusContext
+from episodic_curiosity.bonus.icm import ICM, ICMConfig, ICMModel, Shrunk
+from tests.worlds.on_paper import spec
 
 
 class Minibatch(NamedTuple):
@@ -25,7 +26,13 @@ def linear(weight: list[list[float]], bias: list[float]) -> nn.Linear:
     return layer
 
 
-def simple(model: ICM) -> None:
+def icm_of(num_envs: int = 3, **options) -> ICM:
+    """An ICM of two numbers and three actions, unless told otherwise."""
+    options = {"num_actions": 3, "observation_dtype": torch.float32} | options
+    return ICM((2,), num_envs, **options)
+
+
+def simple(model: ICMModel) -> None:
     """Features are the observation, (2,). The forward model knows that action 1 adds 1 to the
     first of them; the inverse one says 1 twice as often as 0 and 2, whatever it sees.
     """
@@ -44,7 +51,7 @@ SURPRISES = [0.5 * 2**2, 0.5 * 1**2, 0.5 * (9**2 + 9**2)]
 
 def test_the_loss_by_hand():
     config = ICMConfig(ratio=0.75, strength=8.0)
-    model = ICMModel(spec(observation_shape=(2,), num_actions=3), config)
+    model = ICMModel((2,), 3, (), config)
     simple(model)
     loss, parts = model.loss(Minibatch(BEFORE, AFTER, ACTION, CONNECTED))
     forward = (SURPRISES[0] + SURPRISES[1]) / 2
@@ -56,7 +63,7 @@ def test_the_loss_by_hand():
 
 
 def test_a_minibatch_of_borders_only_has_no_loss():
-    model = ICMModel(spec(observation_shape=(2,), num_actions=3), ICMConfig())
+    model = ICMModel((2,), 3, (), ICMConfig())
     loss, _ = model.loss(Minibatch(BEFORE, AFTER, ACTION, torch.zeros(3, dtype=torch.bool)))
     assert loss.item() == 0
 
@@ -64,22 +71,34 @@ def test_a_minibatch_of_borders_only_has_no_loss():
 @pytest.mark.parametrize("scale", [0.25, 1.0])
 def test_the_bonus_by_hand(scale):
     """It is clipped to 1 after it is scaled, and zero where an episode begins."""
-    world = spec(observation_shape=(2,), num_actions=3)
-    icm = ICM(world, ICMConfig(scale=scale))
+    icm = icm_of(config=ICMConfig(scale=scale))
     simple(icm.model)
-    assert icm.bonus(step([True] * 3, observation=BEFORE)).tolist() == [0.0] * 3
-    paid = icm.bonus(step(~CONNECTED, observation=AFTER), ACTION)
+    icm.begin(BEFORE)
+    paid = icm.bonus_same_step(AFTER, ~CONNECTED, action=ACTION)
     expected = [min(scale * surprise, 1.0) for surprise in SURPRISES[:2]]
     assert paid.tolist() == [*expected, 0.0]
     # The observation before is the newest one: the third has moved from (0, 0) to (0, 1).
-    paid = icm.bonus(step([False] * 3, observation=torch.tensor([[0.0, 1.0]] * 3)), ACTION)
+    paid = icm.bonus(torch.tensor([[0.0, 1.0]] * 3), action=ACTION)
     assert paid[2].item() == scale * 0.5
+
+
+def test_a_row_that_is_left_out_keeps_the_observation_before():
+    """The second row is left out twice: it has moved from (0, 0) to (0, 1), with action 0."""
+    icm = icm_of(2, config=ICMConfig(scale=0.5))
+    simple(icm.model)
+    icm.begin(torch.zeros(2, 2))
+    only = torch.tensor([True, False])
+    for place in (3.0, 4.0):
+        seen = torch.tensor([[place, 0.0], [torch.nan] * 2])
+        icm.bonus(seen, action=torch.tensor([1, 0]), where=only)
+    paid = icm.bonus(torch.tensor([[5.0, 0.0], [0.0, 1.0]]), action=torch.tensor([1, 0]))
+    assert paid.tolist() == [0.0, 0.5 * 0.5]
 
 
 def test_actions_that_are_numbers_by_hand():
     """The forward model takes the action itself, the inverse one guesses it; both within 1."""
     config = ICMConfig(ratio=0.5, strength=2.0)
-    model = ICMModel(spec(observation_shape=(1,), action_shape=(2,)), config)
+    model = ICMModel((1,), 0, (2,), config)
     model.features = nn.Sequential(nn.Identity())
     model.forward_model = linear([[1.0, 1.0, 0.0]], [0.0])  # adds the first of two numbers
     model.inverse_model = linear([[-1.0, 1.0], [0.0, 0.0]], [0.0, 0.5])
@@ -95,7 +114,7 @@ def test_actions_that_are_numbers_by_hand():
 
 @pytest.mark.parametrize("ratio", [0.0, 1.0])
 def test_both_parts_train_the_features(ratio):
-    model = ICMModel(spec(observation_shape=(2,), num_actions=3), ICMConfig(ratio=ratio))
+    model = ICMModel((2,), 3, (), ICMConfig(ratio=ratio))
     model.loss(Minibatch(BEFORE, AFTER, ACTION, CONNECTED))[0].backward()
     assert any(weight.grad.abs().sum() > 0 for weight in model.features.parameters())
     idle = model.forward_model if ratio == 0 else model.inverse_model
@@ -104,13 +123,12 @@ def test_both_parts_train_the_features(ratio):
 
 def test_its_size():
     """The paper: PPO has 1.7M trainable variables, PPO + ICM 2M."""
-    frames = ICMModel(spec(observation_shape=(3, 84, 84), num_actions=9), ICMConfig())
+    frames = ICMModel((3, 84, 84), 9, (), ICMConfig())
     assert sum(weight.numel() for weight in frames.parameters()) == 328_969
-    grey = ICMModel(spec(observation_shape=(1, 50, 40)), ICMConfig())
+    grey = ICMModel((1, 50, 40), 4, (), ICMConfig())
     assert grey.features(torch.zeros(2, 1, 42, 42)).shape == (2, 288)
-    assert ICMModel(spec(observation_shape=(5,)), ICMConfig()).features(
-        torch.zeros(2, 5)
-    ).shape == (2, 288)
+    vectors = ICMModel((5,), 4, (), ICMConfig())
+    assert vectors.features(torch.zeros(2, 5)).shape == (2, 288)
 
 
 def test_frames_are_shrunk_to_the_mean_of_each_area():
@@ -123,49 +141,106 @@ def test_frames_are_shrunk_to_the_mean_of_each_area():
     assert torch.equal(shrunk(small), small / 255)
 
 
-def test_what_is_seen_again_and_again_is_foreseen_at_last():
-    world = spec(num_envs=6, observation_shape=(4,), num_actions=3)
-    icm = ICM(world, ICMConfig(scale=0.02), seed=1)
-    (before, _), (after, action) = random_steps(world, 2)
-    batch = Minibatch(
-        before.observation, after.observation, action, torch.ones(6, dtype=torch.bool)
+@pytest.mark.parametrize("own", [True, False], ids=["its own Adam", "PPO's"])
+def test_what_is_seen_again_and_again_is_foreseen_at_last(own):
+    icm = ICM(
+        (4,),
+        6,
+        num_actions=3,
+        observation_dtype=torch.float32,
+        config=ICMConfig(scale=0.02),
+        learning_rate=1e-3 if own else None,
+        num_steps=3,
+        seed=1,
     )
-    going_on = after._replace(first=torch.zeros(6, dtype=torch.bool))
+    generator = torch.Generator().manual_seed(0)
+    before, after = torch.randn(2, 6, 4, generator=generator)
+    action = torch.randint(3, (6,), generator=generator)
+    assert (icm.auxiliary() is None) == own
     optimiser = torch.optim.Adam(icm.model.parameters(), lr=1e-3)
     paid, losses = [], []
-    for _ in range(150):
-        icm.bonus(before)
-        paid.append(icm.bonus(going_on, action).mean().item())
-        loss, parts = icm.model.loss(batch)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        losses.append(parts["icm_inverse_loss"].item())
+    for _ in range(250):
+        icm.begin(before)
+        paid.append(icm.bonus(after, action=action).mean().item())
+        told = icm.learn()
+        if not own:
+            assert told == {}
+            batch = Minibatch(before, after, action, torch.ones(6, dtype=torch.bool))
+            loss, told = icm.auxiliary().loss(batch)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        losses.append(float(told["icm_inverse_loss"]))
     assert losses[0] == pytest.approx(math.log(3), abs=1e-3)  # at first it knows nothing
     assert losses[-1] < 0.1 * losses[0]
     assert 0 < paid[-1] < 0.1 * max(paid)
 
 
+def test_learning_takes_each_transition_once_and_forgets_the_oldest():
+    """Room for 3 steps; the first row takes 5 and the second 1, which is not overwritten."""
+    icm = icm_of(2, num_steps=3)
+    icm.begin(torch.zeros(2, 2))
+    for time in range(1, 6):
+        seen, action = torch.full((2, 2), float(time)), torch.tensor([0, 2])
+        icm.bonus(seen, action=action, where=torch.tensor([True, time == 2]))
+    batch = icm.recent.take()
+    moves = zip(
+        batch.observation[:, 0].tolist(), batch.next_observation[:, 0].tolist(), strict=True
+    )
+    found = sorted(zip(batch.action.tolist(), moves, strict=True))
+    assert found == [(0, (2.0, 3.0)), (0, (3.0, 4.0)), (0, (4.0, 5.0)), (2, (0.0, 2.0))]
+    assert icm.learn() == {}  # nothing was added since
+    icm.begin(torch.zeros(2, 2))
+    icm.bonus(torch.ones(2, 2), action=torch.tensor([1, 1], dtype=torch.int32))
+    weights = icm.model.forward_model[0].weight.clone()
+    assert set(icm.learn()) == {"icm_forward_loss", "icm_inverse_loss"}
+    assert not torch.equal(icm.model.forward_model[0].weight, weights)
+
+
+def test_in_a_run_it_sees_what_the_policy_does_and_ppo_trains_it():
+    world = spec(observation_shape=(7,), action_shape=(2,))
+    icm = ICM.for_run(ICMConfig(), world, BonusContext(seed=5))
+    assert (icm.sees, icm.seen_shape, icm.num_envs) == ("observation", (7,), 3)
+    assert icm.auxiliary() is icm.model
+    same = ICM((7,), 3, action_shape=(2,), observation_dtype=torch.float32, seed=5)
+    for one, other in zip(icm.model.parameters(), same.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
 def test_the_seed_decides_the_weights_and_no_other_generator_does():
-    world = spec()
     generator = torch.get_rng_state()
-    one, same, other = (ICM(world, ICMConfig(), seed=seed) for seed in (1, 1, 2))
+    one, same, other = (icm_of(seed=seed) for seed in (1, 1, 2))
     assert torch.equal(torch.get_rng_state(), generator)
     weights = [bonus.model.forward_model[0].weight for bonus in (one, same, other)]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
 
 
+def without_recent(state: dict) -> dict:
+    return {name: part for name, part in state.items() if not name.startswith("recent.")}
+
+
 def test_bad_input():
-    icm = ICM(spec(observation_shape=(2,), num_actions=3), ICMConfig())
-    with pytest.raises(ValueError, match="action must be given in mid-episode, got None"):
-        icm.bonus(step([True, False, True], observation=BEFORE))
+    icm = icm_of()
+    icm.begin(BEFORE)
+    with pytest.raises(ValueError, match="needs the action that led to each step, got action="):
+        icm.bonus_same_step(BEFORE, torch.tensor([True, False, True]))
     with pytest.raises(ValueError, match=r"action must have shape \(3,\), got \(3, 1\)"):
-        icm.bonus(step([False] * 3, observation=BEFORE), ACTION[:, None])
+        icm.bonus(BEFORE, action=ACTION[:, None])
     with pytest.raises(ValueError, match=r"of dtype torch\.float32, got torch\.uint8"):
-        icm.bonus(step([False] * 3, observation=BEFORE.to(torch.uint8)), ACTION)
+        icm.bonus(BEFORE.to(torch.uint8), action=ACTION)
     with pytest.raises(ValueError, match="observation must be finite, got NaN"):
-        icm.bonus(step([False] * 3, observation=BEFORE / 0), ACTION)
+        icm.bonus(BEFORE / 0, action=ACTION)
+    with pytest.raises(ValueError, match="ICM needs num_actions or action_shape, got neither"):
+        icm_of(num_actions=0)
+    with pytest.raises(
+        ValueError, match="learning_rate must be a finite number above 0, got 0"
+    ):
+        icm_of(learning_rate=0)
+    with pytest.raises(
+        ValueError, match="the bonus's state must be of an ICM with no own Adam"
+    ):
+        icm_of(learning_rate=None).load_state_dict(without_recent(icm.state_dict()))
     with pytest.raises(
         ValueError, match="ICM needs next_observation, got a minibatch without it"
     ):

@@ -5,31 +5,36 @@ import pytest
 import torch
 from torch import Tensor
 
+from episodic_curiosity.bonus.base import Sight
 from episodic_curiosity.bonus.constant import ConstantBonus, ConstantConfig
 from episodic_curiosity.bonus.normalised import NormalisedBonus
-from episodic_curiosity.worlds.base import Step
-from tests.bonus.steps import spec, step
 
 
 class Scripted(ConstantBonus):
     """Pays what a script says."""
 
     def __init__(self, script: Tensor) -> None:
-        super().__init__(spec(num_envs=script.shape[1]), ConstantConfig())
+        super().__init__(script.shape[1], ConstantConfig())
         self.script = iter(script)
         self.needs_views = True
-        self.learnt: list[object] = []
+        self.given: list[object] = []
 
-    def bonus(self, step: Step, action: Tensor | None = None) -> Tensor:  # noqa: ARG002
-        return next(self.script)
+    def pay(self, now: Sight) -> Tensor:
+        return next(self.script) if now.stepped.any() else torch.zeros(self.num_envs)
 
-    def learn(self, rollout: object) -> dict[str, float]:
-        self.learnt.append(rollout)
+    def learn(self, rollout: object = None) -> dict[str, float]:
+        self.given.append(rollout)
         return {"told": 1.0}
 
 
 def normalised(script: Tensor, gamma: float = 0.99) -> NormalisedBonus:
-    return NormalisedBonus(Scripted(script), spec(num_envs=script.shape[1]), gamma=gamma)
+    bonus = NormalisedBonus(Scripted(script), gamma=gamma)
+    bonus.begin(torch.zeros(script.shape[1], 1))
+    return bonus
+
+
+def paid_next(bonus: NormalisedBonus) -> Tensor:
+    return bonus.bonus(torch.zeros(bonus.num_envs, 1))
 
 
 def test_beside_a_transcription():
@@ -40,7 +45,7 @@ def test_beside_a_transcription():
     bonus = normalised(script, gamma=0.9)
     discounted, past, divisor = np.zeros(3), [], 1.0
     for time, now in enumerate(script.double().numpy()):
-        paid = bonus.bonus(step([False] * 3))
+        paid = paid_next(bonus)
         discounted = 0.9 * discounted + now
         past += [value for value in discounted if value != 0]
         np.testing.assert_allclose(paid, now / divisor, rtol=1e-5)
@@ -50,7 +55,7 @@ def test_beside_a_transcription():
             assert bonus.divisor.item() == pytest.approx(divisor, rel=1e-5)
             assert bonus.metrics()["bonus_divisor"] == bonus.divisor.item()
     assert len(past) == 40 + 40 + 37
-    assert bonus.inner.learnt == [7, 15, 23, 31, 39, 47]
+    assert bonus.inner.given == [7, 15, 23, 31, 39, 47]
     assert bonus.needs_views
 
 
@@ -60,19 +65,30 @@ def test_the_scale_of_the_bonus_does_not_matter_in_the_end():
     for scale in (1.0, 1000.0):
         bonus = normalised(script * scale)
         for _ in range(40):
-            bonus.bonus(step([False] * 2))
-        bonus.learn(None)
-        paid.append(bonus.bonus(step([False] * 2)))
+            paid_next(bonus)
+        bonus.learn()
+        paid.append(paid_next(bonus))
     torch.testing.assert_close(paid[0], paid[1])
 
 
 def test_a_bonus_that_never_pays_is_left_as_it_is():
     bonus = normalised(torch.zeros(5, 2))
     for _ in range(4):
-        bonus.bonus(step([False] * 2))
-    bonus.learn(None)
+        paid_next(bonus)
+    bonus.learn()
     assert bonus.divisor.item() == 1
-    assert bonus.bonus(step([False] * 2)).tolist() == [0.0, 0.0]
+    assert paid_next(bonus).tolist() == [0.0, 0.0]
+
+
+def test_rows_that_are_left_out_keep_their_sum():
+    """gamma 0.5: 4, then 0.5 * 4 + 2 in the first row alone; the mean of 4, 8, 4 is 16 / 3."""
+    bonus = normalised(torch.tensor([[4.0, 8.0], [2.0, 99.0]]), gamma=0.5)
+    paid_next(bonus)
+    bonus.bonus(torch.zeros(2, 1), where=torch.tensor([True, False]))
+    assert bonus.discounted.tolist() == [4.0, 8.0]
+    bonus.learn()
+    spread = (2 * (4 - 16 / 3) ** 2 + (8 - 16 / 3) ** 2) / 3
+    assert bonus.divisor.item() == pytest.approx(spread**0.5)
 
 
 @pytest.mark.parametrize("gamma", [1.0, -0.1])

@@ -1,17 +1,16 @@
-"""ECO: when it refits, what it forgets then, and that it goes on from a state to the bit."""
+"""ECO in our trainer: when it refits, that its R-network is then another, and resuming."""
 
 import pytest
 import torch
-from episodic_curiosity.bonus.online import OnlineEpisodicBonus, make_replay
 from torch import Tensor
 
-from episodic_curiosity.bonus.episodic import EpisodicConfig
-from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.bonus.base import shown
+from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig, OnlineFitting
 from episodic_curiosity.reachability.pairs import PairsConfig
-from episodic_curiosity.reachability.replay import SnapshotReplay
+from episodic_curiosity.reachability.replay import FrameReplay, Replay, SnapshotReplay
 from episodic_curiosity.reachability.training import FitConfig
 from episodic_curiosity.worlds.base import Rollout
 from tests.reachability.corridor import NUM_FEATURES, Corridor
@@ -37,16 +36,20 @@ class Run:
         self.world = Corridor(
             num_envs=NUM_ENVS, episode_steps=episode_steps, can_redraw=keep == "snapshot"
         )
-        replay = None
-        if keep != "observation":
-            replay = make_replay(
-                self.world, ONLINE.history, file=folder / "replay.bin", spare=200
-            )
-        fitting = OnlineFitting(r_network, NUM_ENVS, ONLINE, seed, replay)
-        memory = EpisodicMemory(NUM_ENVS, 6, r_network.slot_size, seed=seed)
-        self.bonus = OnlineEpisodicBonus(fitting, memory, CONFIG)
+        fitting = OnlineFitting(r_network, NUM_ENVS, ONLINE, seed, self.replay(folder))
+        self.bonus = EpisodicBonus(r_network, NUM_ENVS, CONFIG, fitting=fitting, seed=seed)
         self.step = self.world.reset()
+        self.bonus.begin(self.step.view)
         self.time = 0
+
+    def replay(self, folder) -> Replay:
+        num_steps, shape = ONLINE.history // NUM_ENVS, (NUM_FEATURES,)
+        if self.keep == "snapshot":
+            return SnapshotReplay.for_world(self.world, num_steps)
+        if self.keep == "view":
+            file = folder / "replay.bin"
+            return FrameFile(file, num_steps, NUM_ENVS, shape, torch.float32, spare=200)
+        return FrameReplay(num_steps, NUM_ENVS, shape, torch.float32, torch.device("cpu"))
 
     def collect(self) -> Rollout:
         kept: dict[str, list[Tensor]] = {"view": [], "snapshot": [], "first": [], "bonus": []}
@@ -56,7 +59,8 @@ class Run:
             kept["first"].append(self.step.first)
             self.time += 1
             self.step = self.world.step((torch.arange(NUM_ENVS) + self.time) % 2)
-            kept["bonus"].append(self.bonus.bonus(self.step))
+            seen = shown(self.bonus, self.step)
+            kept["bonus"].append(self.bonus.bonus_same_step(seen, self.step.first))
         zeros, no = torch.zeros(NUM_STEPS, NUM_ENVS), torch.zeros(NUM_STEPS, NUM_ENVS).bool()
         return Rollout(
             observation=torch.stack([*kept["view"], self.step.view]),
@@ -146,21 +150,21 @@ def test_episodes_too_short_to_learn_from_are_a_warning(tmp_path):
     assert run.bonus.memory.count.sum() > 0
 
 
-def test_the_replay_of_a_world(tmp_path):
-    file = tmp_path / "replay.bin"
-    snapshots = make_replay(Corridor(num_envs=3), 100, file=file, spare=4)
-    assert isinstance(snapshots, SnapshotReplay)
-    assert (snapshots.memory_bytes, snapshots.disk_bytes) == (33 * 3 * 3, 0)
-    frames = make_replay(Corridor(num_envs=3, can_redraw=False), 100, file=file, spare=4)
-    assert isinstance(frames, FrameFile)
-    assert frames.disk_bytes == (33 + 4) * 3 * NUM_FEATURES * 4
-
-
 def test_a_state_of_something_else(tmp_path):
     run = Run(keep="snapshot", folder=tmp_path)
-    with pytest.raises(ValueError, match="a state has memory, online, paid, r_network, got"):
-        run.bonus.load_state_dict({})
-    other = Run(keep="view", folder=tmp_path)
+    state = run.bonus.state_dict()
     run.update()
-    with pytest.raises(ValueError, match="a frame file's state has"):
+    other = Run(keep="view", folder=tmp_path)
+    with pytest.raises(ValueError, match="a state has added, checksum, first, states, got"):
         other.bonus.load_state_dict(run.bonus.state_dict())
+    extra = state["_extra_state"]
+    for wrong, words in (
+        (None, "the bonus's state must be of a run with refits"),
+        (extra | {"replay": None}, "must be of the same kind of training loop"),
+        ({"seed": 0}, "a state has num_fits, recorded, replay, seed, steps_since_fit, got"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            run.bonus.load_state_dict(state | {"_extra_state": wrong})
+    alone = EpisodicBonus(run.bonus.r_network, NUM_ENVS, CONFIG)
+    with pytest.raises(ValueError, match="the bonus's state must be of a run without refits"):
+        alone.load_state_dict(state)

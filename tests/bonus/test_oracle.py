@@ -5,14 +5,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from episodic_curiosity.bonus.base import BonusContext, shown
 from episodic_curiosity.bonus.coverage import VisitedCells
 from episodic_curiosity.bonus.oracle import GridOracle, OracleConfig
-from tests.bonus.steps import spec, step
+from episodic_curiosity.worlds.base import Step
+from tests.worlds.on_paper import spec
 
 
 def test_a_path_by_hand():
     """Cells of 30: out along x, back, up along y, and over the origin, where cells are wide."""
-    oracle = GridOracle(spec(num_envs=1), OracleConfig(alpha=0.5))
+    oracle = GridOracle(1, episode_steps=12, cell=30.0, config=OracleConfig(alpha=0.5))
     path = [
         ([10.0, 10.0, 50.0], True, 0.0, 1),  # opens the episode: visited, not paid
         ([29.9, 10.0, 50.0], False, 0.0, 1),
@@ -27,7 +29,8 @@ def test_a_path_by_hand():
         ([10.0, 10.0, 50.0], False, 0.5, 2),
     ]
     for position, first, bonus, count in path:
-        assert oracle.bonus(step([first], position=[position])).tolist() == [bonus]
+        paid = oracle.bonus_same_step(torch.tensor([position]), torch.tensor([first]))
+        assert paid.tolist() == [bonus]
         assert oracle.cells.count.tolist() == [count]
     metrics = oracle.metrics()
     assert metrics["bonus_mean"] == pytest.approx(5 * 0.5 / 9)
@@ -76,17 +79,34 @@ def test_an_episode_longer_than_promised_finds_nothing_new_at_last():
     assert cells.count.tolist() == [4, 1]
 
 
-def test_cells_of_another_size():
-    oracle = GridOracle(spec(num_envs=1, oracle_cell=30.0), OracleConfig(alpha=1.0, cell=5.0))
-    oracle.bonus(step([True], position=[[0.0, 0.0, 0.0]]))
-    assert oracle.bonus(step([False], position=[[6.0, 0.0, 0.0]])).tolist() == [1.0]
+def test_the_last_place_of_an_episode_is_paid_where_it_is_shown():
+    """Two environments; the first ends in a new cell, and opens anew in that of the second."""
+    oracle = GridOracle(2, episode_steps=12, cell=1.0, config=OracleConfig(alpha=1.0))
+    oracle.begin(torch.zeros(2, 3))
+    assert oracle.bonus(torch.full((2, 3), 5.0)).tolist() == [1.0, 1.0]
+    ended = torch.tensor([True, False])
+    oracle.begin(torch.tensor([[7.0, 0.0, 0.0], [torch.nan] * 3]), where=ended)
+    assert oracle.cells.count.tolist() == [1, 2]
+    assert oracle.bonus(torch.full((2, 3), 5.0), where=~ended).tolist() == [0.0, 0.0]
+    assert oracle.bonus(torch.full((2, 3), 5.0)).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(("cell", "bonus"), [(5.0, 1.0), (None, 0.0)])
+def test_cells_of_another_size_than_the_worlds(cell, bonus):
+    world = spec(num_envs=1, oracle_cell=30.0)
+    config = OracleConfig(alpha=1.0, cell=cell)
+    oracle = GridOracle.for_run(config, world, BonusContext(seed=0))
+    oracle.begin(torch.tensor([[0.0, 0.0, 0.0]]))
+    assert oracle.bonus(torch.tensor([[6.0, 0.0, 0.0]])).tolist() == [bonus]
 
 
 def test_a_world_without_positions():
     with pytest.raises(ValueError, match="paper/world does not tell positions"):
-        GridOracle(spec(oracle_cell=0.0), OracleConfig())
-    with pytest.raises(ValueError, match="needs positions, got a step without them"):
-        GridOracle(spec(num_envs=1), OracleConfig()).bonus(step([True]))
+        GridOracle.for_run(OracleConfig(), spec(oracle_cell=0.0), BonusContext(seed=0))
+    no = torch.tensor([False])
+    step = Step(torch.zeros(1, 2), torch.zeros(1, 2), torch.zeros(1), no, no, no)
+    with pytest.raises(ValueError, match="needs a position, got a step without it"):
+        shown(GridOracle(1, episode_steps=3, cell=1.0), step)
 
 
 def test_bad_input():

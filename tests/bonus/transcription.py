@@ -31,23 +31,36 @@ class OneEnvironment:
     """The bonus of a single environment."""
 
     def __init__(
-        self, embed, compare, *, alpha, beta, threshold, f, capacity, replacement, seed, env
+        self,
+        embed,
+        compare,
+        *,
+        alpha,
+        beta,
+        threshold,
+        aggregate,
+        capacity,
+        replacement,
+        seed,
+        env,
     ):
         self.embed, self.compare = embed, compare  # E and C for single observations
         self.alpha, self.beta, self.threshold = alpha, beta, threshold
-        self.f, self.capacity, self.replacement = AGGREGATES[f], capacity, replacement
+        self.f, self.capacity, self.replacement = AGGREGATES[aggregate], capacity, replacement
         self.seed, self.env = seed, env
         self.memory, self.oldest, self.draws, self.replacements = [], 0, 0, 0
 
-    def bonus(self, observation, first) -> float:
-        if first:
-            self.memory, self.oldest = [], 0
+    def begin(self, observation) -> None:
+        self.memory, self.oldest = [], 0
+        self.remember(self.embed(observation))
+
+    def bonus(self, observation) -> float:
         embedding = self.embed(observation)
         c = [self.compare(memory, embedding) for memory in self.memory]
-        b = self.alpha * (self.beta - (self.f(c) if c else 0.0))
-        if first or b > self.threshold:
+        b = self.alpha * (self.beta - self.f(c))
+        if b > self.threshold:
             self.remember(embedding)
-        return 0.0 if first else b
+        return b
 
     def remember(self, embedding) -> None:
         if len(self.memory) < self.capacity:

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 import episodic_curiosity as ec
+from episodic_curiosity.bonus.registry import methods
 from episodic_curiosity.cli import errors
 from episodic_curiosity.cli import main as cli
 from episodic_curiosity.cli.doctor import EXTRAS
-from episodic_curiosity.runs import settings
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.record import Record
 from episodic_curiosity.support.saving import LoadError
@@ -302,7 +302,7 @@ def test_tasks_and_methods_have_a_line_each(capsys):
     assert any(line.startswith("gym/<id>") for line in lines)
     call("methods")
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [*settings.METHODS]
+    assert [line.split()[0] for line in lines] == [*methods()]
 
 
 @pytest.mark.parametrize("line", ["", "--help", "-h"])

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from episodic_curiosity.bonus.online import OnlineEpisodicBonus
 
 from episodic_curiosity import RNetwork
 from episodic_curiosity.bonus.constant import ConstantBonus
@@ -13,6 +12,7 @@ from episodic_curiosity.bonus.icm import ICM
 from episodic_curiosity.bonus.nothing import NoBonus
 from episodic_curiosity.bonus.oracle import GridOracle
 from episodic_curiosity.reachability.frame_file import FrameFile
+from episodic_curiosity.reachability.replay import SnapshotReplay
 from episodic_curiosity.runs.build import (
     fit_beforehand,
     make_bonus,
@@ -29,7 +29,7 @@ BONUSES = {
     "ppo+icm": ICM,
     "ppo+oracle": GridOracle,
     "ppo+ec": EpisodicBonus,
-    "ppo+eco": OnlineEpisodicBonus,
+    "ppo+eco": EpisodicBonus,
 }
 
 
@@ -48,6 +48,8 @@ def test_each_method_has_its_bonus(method, tmp_path):
     run = tiny_run(method)
     bonus = make_bonus(run, world_of(run), tmp_path)
     assert type(bonus) is BONUSES[method]
+    assert bonus.num_envs == NUM_ENVS
+    assert bonus.needs_views == (method == "ppo+eco")  # refitted to what the run sees
     assert not any(tmp_path.iterdir())
 
 
@@ -59,12 +61,24 @@ def test_the_memory_is_as_the_run_wants_it(tmp_path):
     assert memory.replacement == "fifo"
 
 
+def test_snapshots_stay_in_memory_where_the_world_can_redraw(tmp_path):
+    run = tiny_run("ppo+eco")
+    world = world_of(run)
+    replay = make_bonus(run, world, tmp_path).fitting.replay
+    assert isinstance(replay, SnapshotReplay)
+    num_steps = run.r_network.online.history // NUM_ENVS
+    size = num_steps * NUM_ENVS * (world.spec.snapshot_bytes + 1)
+    assert (replay.memory_bytes, replay.disk_bytes) == (size, 0)
+
+
 def test_frames_go_into_a_file_where_the_world_cannot_redraw(tmp_path):
     run = tiny_run("ppo+eco", "gym/CartPole-v1")
     replay = make_bonus(run, world_of(run), tmp_path).fitting.replay
     assert isinstance(replay, FrameFile)
     assert replay.path == tmp_path / "replay.bin"
     assert replay.spare == 2 * CHECKPOINT_EVERY * NUM_STEPS
+    num_steps = run.r_network.online.history // NUM_ENVS
+    assert replay.disk_bytes == (num_steps + replay.spare) * NUM_ENVS * 4 * 4
 
 
 def test_the_seed_decides_about_an_r_network_and_nothing_else_does():

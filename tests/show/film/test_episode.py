@@ -61,7 +61,9 @@ class Corridor:
 def filmed(**options) -> list[Episode]:
     """Ten steps of the corridor; the one camera shows how many steps the world has done."""
     world = Corridor()
-    bonus = options.pop("bonus", None) or GridOracle(world.spec, OracleConfig(alpha=0.5))
+    bonus = options.pop("bonus", None) or GridOracle(
+        1, episode_steps=4, cell=2.0, config=OracleConfig(alpha=0.5)
+    )
     settings = {"num_episodes": 2, "num_steps": 9, "num_shots": 9} | options
     camera = [lambda _, step: np.full((1, 1, 3), int(step.position[0, 0]), np.uint8)]
     watched = Filmed(world, bonus, camera, **settings)
@@ -92,7 +94,9 @@ def test_an_episode_is_noted_from_its_start_to_its_last_step():
 def test_training_evaluation_and_film_count_the_same_coverage(reports_last, wanted):
     """Places 0 to 3, then 0 to 4, in cells of 2: the last step of the second enters a cell."""
     world = Corridor(reports_last=reports_last)
-    watched = Filmed(world, NoBonus(), [], num_episodes=2, num_steps=9, num_shots=9)
+    watched = Filmed(
+        world, NoBonus(1, None, "cpu"), [], num_episodes=2, num_steps=9, num_shots=9
+    )
     agent = Agent((1,), 2)
     evaluation = evaluate(agent, watched, num_episodes=2)
     assert evaluation.coverage.tolist() == wanted
@@ -101,7 +105,7 @@ def test_training_evaluation_and_film_count_the_same_coverage(reports_last, want
     assert first.coverage == [1, 1, 2, 2]
     assert second.coverage == [1, 1, 2, 2, wanted[1]]
 
-    collector = Collector(world, agent, NoBonus(), 1, seed=0)
+    collector = Collector(world, agent, NoBonus(1, None, "cpu"), 1, seed=0)
     collector.reset()
     told = []
     for _ in range(7):
@@ -113,7 +117,7 @@ def test_training_evaluation_and_film_count_the_same_coverage(reports_last, want
 def test_a_film_is_over_with_the_last_step_that_is_wanted():
     world = Corridor()
     settings = {"num_episodes": 2, "num_steps": 2, "num_shots": 9}
-    watched = Filmed(world, NoBonus(), [], **settings)
+    watched = Filmed(world, NoBonus(1, None, "cpu"), [], **settings)
     watched.reset()
     steps = 0
     while not watched.is_over:
@@ -141,4 +145,6 @@ def test_only_the_first_steps_and_episodes_are_kept():
     assert shown(only) == [(0, 0), (2, 2)]  # the episode goes on: there is a last picture
     assert not only.has_ended
     with pytest.raises(ValueError, match="one environment can be filmed, got 3"):
-        Filmed(Corridor(3), NoBonus(), [], num_episodes=1, num_steps=1, num_shots=2)
+        Filmed(
+            Corridor(3), NoBonus(1, None, "cpu"), [], num_episodes=1, num_steps=1, num_shots=2
+        )
