@@ -163,8 +163,8 @@ class Bonus(nn.Module, ABC):
         if not self._without_begin.any():
             return {}
         return {
-            "begin": "bonus() was called in rows where begin() never was: call begin() where an "
-            "episode begins"
+            "begin": "bonus() was called in rows where begin() never was: call begin() where "
+            "episodes begin"
         }
 
     def statistics(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Conformance suites for worlds and bonuses, of this package and of others; they need pytest."""
+"""Conformance suites for worlds and bonuses, this package's and others; they need pytest."""
 
 try:
     import pytest

@@ -279,6 +279,6 @@ def test_a_world_that_begins_anew_plays_other_episodes_than_the_first_ones():
 
 
 def test_too_few_steps():
+    world = Scripted(steps_of())
     with pytest.raises(ValueError, match="num_steps must be an integer of at least 1"):
-        world = Scripted(steps_of())
         Collector(world, agent_for(world), ByPlace(NUM_ENVS), 0, seed=0)
