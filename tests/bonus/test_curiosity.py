@@ -1,5 +1,7 @@
 """The public face: the README's example, ECO, state, and what it refuses."""
 
+import io
+
 import numpy as np
 import pytest
 import torch
@@ -93,6 +95,73 @@ def test_a_loaded_state_goes_on_to_the_bit_through_a_refit(tmp_path):
     assert torch.equal(torch.stack(expected), torch.stack(found))
     assert one.metrics() == other.metrics()
     assert one.fitting.num_fits == other.fitting.num_fits == 3
+
+
+def saved(curiosity: ec.EpisodicCuriosity) -> bytes:
+    file = io.BytesIO()
+    torch.save(curiosity.state_dict(), file)
+    return file.getvalue()
+
+
+def uneven(curiosity: ec.EpisodicCuriosity, times: range) -> tuple[list, list]:
+    """Environment n takes part in every (n + 1)-th call, with episodes of 80 of its own steps.
+
+    Returns what was paid and the reports of `learn`.
+    """
+    ring, paid, reports = Ring(num_cells=997, num_envs=NUM_ENVS), [], []
+    pace = torch.arange(NUM_ENVS) + 1
+    for time in times:
+        taken, own = time % pace == 0, time // pace  # own steps so far
+        view = ring.view((own * 3) % 997).float()
+        view[~taken] = torch.nan
+        opens = taken & (own % 80 == 0)
+        curiosity.begin(view, where=opens)
+        paid.append(curiosity.bonus(view, where=taken & ~opens))
+        reports.append(curiosity.learn())
+    return paid, reports
+
+
+def test_rows_at_different_speeds_are_counted_and_refitted_when_due():
+    """Due at 840 steps: of 12 calls, 12 + 6 + 4 + 3 = 25 are steps."""
+    curiosity = curious()
+    _, reports = uneven(curiosity, range(850))
+    counts = [sum((time // n) + 1 for n in (1, 2, 3, 4)) for time in range(850)]
+    first = next(time for time, count in enumerate(counts) if count >= 840)
+    second = next(time for time, count in enumerate(counts) if count >= counts[first] + 840)
+    assert [time for time, report in enumerate(reports) if report] == [first, second]
+    assert curiosity.metrics()["r_network_steps_since_fit"] == counts[-1] - counts[second]
+    assert curiosity.fitting.recorded._added.tolist() == [850, 425, 284, 213]
+
+
+def test_uneven_rows_saved_in_mid_episode_go_on_to_the_byte_through_a_refit(tmp_path):
+    one = curious(seed=3, memory_capacity=6)
+    uneven(one, range(333))
+    torch.save(one.state_dict(), tmp_path / "state.pt")
+    other = curious(seed=99, memory_capacity=6)
+    other.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    (expected, told), (found, also) = (uneven(each, range(333, 500)) for each in (one, other))
+    assert torch.equal(torch.stack(found), torch.stack(expected))
+    assert told == also
+    assert sum(map(bool, told)) == 1
+    assert one.metrics() == other.metrics()
+    assert saved(one) == saved(other)
+
+
+def test_what_is_recorded_is_what_was_shown_last_observations_included():
+    """Two environments of places; the second is left out once."""
+    online = ec.OnlineConfig(refit_every=416, history=416)
+    curiosity = ec.EpisodicCuriosity(ec.RNetwork((1,)), 2, online=online)
+    curiosity.begin(torch.tensor([[0.0], [10.0]]))
+    curiosity.bonus(torch.tensor([[1.0], [11.0]]))
+    only = torch.tensor([True, False])
+    curiosity.bonus(torch.tensor([[2.0], [torch.nan]]), where=only)  # its episode ends
+    curiosity.begin(torch.tensor([[5.0], [torch.nan]]), where=only)
+    state = curiosity.state_dict()["_extra_state"]["recorded"]
+    assert state["added"].tolist() == [4, 2]
+    assert state["views"][:, 0, 0].tolist() == [0.0, 1.0, 2.0, 5.0]
+    assert state["views"][:2, 1, 0].tolist() == [10.0, 11.0]
+    assert state["first"][:, 0].tolist() == [True, False, False, True]
+    assert state["first"][:2, 1].tolist() == [True, False]
 
 
 def test_arrays_are_welcome():
