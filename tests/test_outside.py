@@ -1,4 +1,4 @@
-"""A package outside this one brings a family of worlds, found by its entry point."""
+"""Packages outside this one bring a family of worlds and a bonus, found by entry points."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "tests" / "outside"
 TINY = """
-    --task corridor/end --method ppo --preset cpu --seed 3 --device cpu --steps 320
+    --preset cpu --seed 3 --device cpu --steps 320
     --world.num-envs 4 --ppo.num-steps 10 --ppo.num-minibatches 2 --ppo.num-epochs 2
     --record.checkpoint-every 3
 """
@@ -19,21 +19,23 @@ TINY = """
 pytestmark = pytest.mark.slow
 
 
-def install(site: Path, name: str, *points: str) -> None:
+def install(site: Path, name: str, group: str, *points: str) -> None:
     """What pip leaves of a distribution: its metadata and its entry points."""
     folder = site / f"{name.replace('-', '_')}-1.5.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n")
-    lines = ["[episodic_curiosity.families]", *points]
+    lines = [f"[episodic_curiosity.{group}]", *points]
     (folder / "entry_points.txt").write_text("\n".join(lines) + "\n")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    """A folder of installed packages, with the corridors in it."""
+    """A folder of installed packages, with the corridors and the counts in it."""
     site = tmp_path_factory.mktemp("site")
-    shutil.copytree(SOURCES / "corridor_worlds", site / "corridor_worlds")
-    install(site, "corridor-worlds", "corridor = corridor_worlds.family:FAMILY")
+    for name in ("corridor_worlds", "count_bonus"):
+        shutil.copytree(SOURCES / name, site / name)
+    install(site, "corridor-worlds", "families", "corridor = corridor_worlds.family:FAMILY")
+    install(site, "count-bonus", "methods", "count = count_bonus.count:METHOD")
     return site
 
 
@@ -63,30 +65,66 @@ def test_it_is_listed(site):
     assert "(default: 0.02)" in helped
 
 
-def test_it_trains_resumes_is_evaluated_and_filmed(site, tmp_path):
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    curiosity(site, "train", *TINY.split(), "--out", whole)
-    command = ("-m", "episodic_curiosity", "train", *TINY.split(), "--out", stopped)
-    done = python(site, *command, CORRIDOR_STOPS_AFTER="35")
-    assert done.returncode == 130, done.stderr
-    curiosity(site, "train", "--resume", "--out", stopped)
-    weights = [(run / "agent.safetensors").read_bytes() for run in (whole, stopped)]
-    assert weights[0] == weights[1]
+def test_the_bonus_is_listed(site):
+    lines = curiosity(site, "methods").splitlines()
+    assert lines[0].startswith("ppo ")
+    assert "ppo+count    pays for views of which few alike were seen" in lines
+    helped = " ".join(curiosity(site, "train", "--help").replace("│", " ").split())
+    assert "ppo+eco, ppo+count" in helped
+    helped = curiosity(
+        site, "train", "--task", "maze/sparse", "--method", "ppo+count", "--help"
+    )
+    helped = " ".join(helped.replace("│", " ").split())
+    assert "Trains ppo+count on maze/sparse. Hyper-parameters: the method ppo+count" in helped
+    assert "--bonus.scale FLOAT of what was never seen before (default: 0.05)" in helped
+    assert "(default: 0.015)" in helped
 
-    report = curiosity(site, "evaluate", stopped, "--episodes", "8", "--device", "cpu")
-    assert report.startswith("corridor/end: 8 episodes")
+
+MAZE = "--world.maze-size 9 --world.rooms 2 --world.num-levels 3 --world.episode-steps 20"
+
+
+@pytest.mark.parametrize(
+    ("task", "method", "options"),
+    [
+        ("corridor/end", "ppo", ""),
+        ("corridor/end", "ppo+count", ""),
+        ("maze/sparse", "ppo+count", f"{MAZE} --world.observation-size 36 36"),
+    ],
+)
+def test_it_trains_resumes_is_evaluated_and_filmed(site, tmp_path, task, method, options):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    words = ("train", "--task", task, "--method", method, *TINY.split(), *options.split())
+    curiosity(site, *words, "--out", whole)
+    if task == "corridor/end":
+        command = ("-m", "episodic_curiosity", *words, "--out", stopped)
+        done = python(site, *command, CORRIDOR_STOPS_AFTER="35")
+        assert done.returncode == 130, done.stderr
+        curiosity(site, "train", "--resume", "--out", stopped)
+        weights = [(run / "agent.safetensors").read_bytes() for run in (whole, stopped)]
+        assert weights[0] == weights[1]
+
+    report = curiosity(site, "evaluate", whole, "--episodes", "8", "--device", "cpu")
+    assert report.startswith(f"{task}: 8 episodes")
     assert "coverage" in report
     film = tmp_path / "film.gif"
-    told = curiosity(site, "watch", stopped, "--out", film, "--height", "96", "--device", "cpu")
+    told = curiosity(site, "watch", whole, "--out", film, "--height", "96", "--device", "cpu")
     assert film.stat().st_size > 1000
     assert "episode 1: " in told
 
 
-def test_its_worlds_conform(site):
-    tests = site / "corridor_worlds" / "conformance.py"
-    done = python(site, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests)
+@pytest.mark.parametrize(
+    ("package", "summary"),
+    [
+        ("corridor_worlds", "13 passed, 1 skipped"),  # it cannot redraw
+        ("count_bonus", "42 passed, 2 skipped"),  # there is no GPU
+    ],
+)
+def test_what_they_bring_conforms(site, package, summary):
+    tests = site / package / "conformance.py"
+    words = ("-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestUnknownMarkWarning")
+    done = python(site, "-m", "pytest", *words, tests, CUDA_VISIBLE_DEVICES="")
     assert done.returncode == 0, done.stdout
-    assert "13 passed, 1 skipped" in done.stdout  # it cannot redraw
+    assert summary in done.stdout
 
 
 def test_a_package_that_cannot_be_used_is_named_in_one_sentence(tmp_path):
@@ -99,6 +137,7 @@ def test_a_package_that_cannot_be_used_is_named_in_one_sentence(tmp_path):
     install(
         tmp_path,
         "faulty-worlds",
+        "families",
         "absent = no_such_module:FAMILY",
         "taken = faulty:TAKEN",
         "none = faulty:NONE",
@@ -128,3 +167,60 @@ def test_a_package_that_cannot_be_used_is_named_in_one_sentence(tmp_path):
     make = "make_world('maze/dense-2', num_envs=1, seed=0)"
     done = python(tmp_path, "-c", f"from episodic_curiosity import make_world; {make}")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_bonus_that_cannot_be_used_is_named_in_one_sentence(tmp_path):
+    shutil.copytree(SOURCES / "count_bonus", tmp_path / "count_bonus")
+    (tmp_path / "faulty.py").write_text(
+        """if True:
+        from dataclasses import dataclass, replace
+        from count_bonus.count import METHOD
+        from episodic_curiosity import Bonus, BonusConfig
+        TAKEN = replace(METHOD, name="ppo+ec")
+        NONE = METHOD.bonus
+        class Half(Bonus):
+            def pay(self, now): ...
+        @dataclass(frozen=True, kw_only=True)
+        class Bare(BonusConfig):
+            scale: float
+        def __getattr__(name):
+            changes = {
+                "NAME": {"name": "count"},
+                "LINE": {"line": ""},
+                "HALF": {"bonus": Half},
+                "CLASS": {"bonus": dict},
+                "CONFIG": {"config": dict},
+                "BARE": {"config": Bare},
+            }
+            return replace(METHOD, **changes[name])
+        """
+    )
+    names = ("taken", "none", "name", "line", "half", "class", "config", "bare")
+    points = [f"{name} = faulty:{name.upper()}" for name in names]
+    install(tmp_path, "faulty-bonus", "methods", *points)
+    done = python(tmp_path, "-m", "episodic_curiosity", "methods")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 6
+    start = "the method {!r} of the package faulty-bonus 1.5 cannot be used: "
+    reasons = {
+        "taken": "ValueError: there is already a method 'ppo+ec': choose another name",
+        "none": "TypeError: method must be a Method, got ABCMeta",
+        "name": "ValueError: a method's name must be like ppo+count, in lower case, "
+        "got 'count'",
+        "line": "ValueError: the method ppo+count must have a line that says what it pays",
+        "half": "TypeError: the bonus of ppo+count must define for_run, Half does not",
+        "class": "TypeError: the bonus of ppo+count must be a subclass of Bonus, "
+        "got <class 'dict'>",
+        "config": "TypeError: the config of ppo+count must be a subclass of BonusConfig, "
+        "got <class 'dict'>",
+        "bare": "ValueError: the config of ppo+count must have defaults, got none for scale",
+    }
+    said = [start.format(name) + reason for name, reason in reasons.items()]
+    assert sorted(done.stderr.splitlines()) == sorted(said)
+
+    words = ("train", "--task", "maze/sparse", "--method", "ppo+count")
+    done = python(tmp_path, "-m", "episodic_curiosity", *words)
+    assert done.returncode == 2
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("curiosity: "))
+    assert line.startswith("curiosity: method must be one of ppo, ppo+1, ")
+    assert all(sentence in line for sentence in said)

@@ -78,6 +78,12 @@ class Agent(nn.Module):
     """The Nature CNN for frames, two layers of 64 for vectors; policy and value heads.
 
     The CNN computes in bfloat16 where that is faster; weights and heads are float32.
+
+    Args:
+        observation_shape: of one observation, (channels, height, width) or (features,).
+        num_actions: number of discrete actions, or length of a continuous one.
+        continuous: actions are continuous.
+        num_values: value heads; 2: one for the reward, one for the bonus.
     """
 
     entries: Tensor  # (A,) int64, 0 to A - 1

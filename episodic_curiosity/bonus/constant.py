@@ -17,7 +17,7 @@ from episodic_curiosity.worlds.base import WorldSpec
 class ConstantConfig(BonusConfig):
     """Config of the constant bonus."""
 
-    scale: float = 1.0
+    scale: float = 1.0  # the pay of a step
 
     def __post_init__(self) -> None:
         check_number("scale", self.scale, above=0)

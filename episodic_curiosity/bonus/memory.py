@@ -23,6 +23,14 @@ class EpisodicMemory(nn.Module):
     When all K slots of an environment are full, a new embedding replaces a random one or the
     oldest. The random slot depends only on (seed, environment, number of additions), so that
     results are the same alone and in a batch. Nothing here synchronises with the GPU.
+
+    Args:
+        num_envs: N, the number of environments.
+        capacity: K, the embeddings kept per environment.
+        embedding_size: D.
+        replacement: which embedding a full memory forgets, a random one or the oldest.
+        seed: of the random slots.
+        device: of all tensors.
     """
 
     embeddings: Tensor  # (N, K, D) float32

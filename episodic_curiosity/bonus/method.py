@@ -18,7 +18,7 @@ class Method:
     name: str  # as users type it: "ppo" or "ppo+..."
     line: str  # what it pays for, for `curiosity methods`
     config: type[BonusConfig] | None  # its options; None: it has none
-    bonus: type[Bonus]
+    bonus: type[Bonus]  # made by its `for_run`
     r_network: Literal["random_play", "online"] | None = None  # fitted before or during a run
     # Fields of PPOConfig that differ from its defaults, for tasks without settings for this
     # method; None: it has none, and only tasks with settings can be trained.

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from episodic_curiosity.bonus.registry import methods
 from episodic_curiosity.cli.arguments import (
     EXAMPLE,
     METHOD,
@@ -120,4 +121,5 @@ def _description(run: Run) -> str:
     lines += [f"  {name}: {preset.line}" for name, preset in presets.PRESETS.items()]
     names = ", ".join(f"{name}/..." for name in families())
     lines.append(f"Tasks, listed by `curiosity tasks`: {names}")
+    lines.append(f"Methods, listed by `curiosity methods`: {', '.join(methods())}")
     return "\n".join(lines)

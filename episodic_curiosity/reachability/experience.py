@@ -29,7 +29,12 @@ class Experience(Protocol):
 
 
 class Frames:
-    """Trajectories held as one (T, N, ...) tensor or array of bytes or floats."""
+    """Trajectories held as one (T, N, ...) tensor or array of bytes or floats.
+
+    Args:
+        views: (T, N, ...) what N environments showed at T steps, uint8 or float32.
+        first: (T, N) bool, where an episode begins.
+    """
 
     def __init__(self, views: Tensor | NDArray[Any], first: Tensor | NDArray[Any]) -> None:
         cpu = torch.device("cpu")

@@ -28,9 +28,9 @@ class OnlineConfig:
     The paper's are 720,000 for both: 15 GB of 84 x 84 colour frames. These are 1 GB.
     """
 
-    refit_every: int = 50_000
+    refit_every: int = 50_000  # steps between two refits
     history: int = 50_000  # newest steps kept
-    fit: FitConfig = field(default_factory=_ten_epochs)
+    fit: FitConfig = field(default_factory=_ten_epochs)  # of each refit
 
     def __post_init__(self) -> None:
         check_at_least("refit_every", self.refit_every, 1)

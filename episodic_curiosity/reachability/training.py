@@ -40,11 +40,11 @@ class FitConfig:
 
     iterations: int | None = 200_000  # one of these two is set, the other None
     epochs: int | None = None  # of one pair per 4 steps, redrawn in every pass
-    batch_size: int = 64
-    learning_rate: float = 1e-4
+    batch_size: int = 64  # pairs
+    learning_rate: float = 1e-4  # of Adam
     convolution_l2: float = 1e-4  # times the squared weights, added to the loss
     held_out_share: float = 0.05  # newest share of the steps, unless `held_out` is given
-    pairs: PairsConfig = field(default_factory=PairsConfig)
+    pairs: PairsConfig = field(default_factory=PairsConfig)  # which ones are drawn
 
     def __post_init__(self) -> None:
         if (self.iterations is None) == (self.epochs is None):

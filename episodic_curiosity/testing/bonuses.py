@@ -330,7 +330,8 @@ def play(bonus: Bonus, calls: list[Call]) -> Tensor:
     """Shows the calls to a bonus; returns what it paid, (T, N)."""
     paid = []
     for call in calls:
-        bonus.begin(call.seen, where=call.opens)
+        if call.opens.any():
+            bonus.begin(call.seen, where=call.opens)
         paid.append(bonus.bonus(call.seen, action=call.action, where=call.steps))
     return torch.stack(paid)
 

@@ -79,7 +79,7 @@ def check(test: str, bonus_class: type[GridOracle]) -> None:
 
     class Suite(BonusConformance):
         def make(self, num_envs: int = NUM_ENVS, device: str = "cpu") -> GridOracle:
-            return bonus_class(num_envs, episode_steps=12, cell=0.5, device=device)
+            return bonus_class(num_envs, episode_steps=12, cell=1.0, device=device)
 
     getattr(Suite(), test)()
 

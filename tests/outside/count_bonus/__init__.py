@@ -1,0 +1,1 @@
+"""A bonus from outside: observations that were seen rarely pay more."""
