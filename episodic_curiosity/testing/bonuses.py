@@ -1,8 +1,8 @@
 """The conformance suite of bonuses: what every bonus must do, whatever it pays for.
 
 Subclass `BonusConformance` with a name that begins with Test, and define `make`. The bonus is
-shown random tensors of its `seen_shape`: bytes if they are frames, else floats. Shapes: N
-environments, T calls.
+shown random tensors of its `seen_shape`: bytes if they are frames, else floats. One test has
+the marker `gpu`, to be named in pytest's settings. Shapes: N environments, T calls.
 """
 
 from collections.abc import Iterator, Mapping
@@ -260,6 +260,8 @@ class BonusConformance:
 
     @pytest.mark.gpu
     def test_it_can_be_captured_in_a_cuda_graph(self) -> None:
+        if not torch.cuda.is_available():
+            pytest.skip("needs a GPU")
         eager, captured = self.make(device="cuda"), self.make(device="cuda")
         calls = [Call(*(field.to("cuda") for field in call)) for call in self.calls()]
         now, start = Call(*(field.clone() for field in calls[0])), captured.state_dict()
