@@ -43,6 +43,7 @@ class AgentConfig:
     num_actions: int  # number of discrete actions, or length of a continuous one
     continuous: bool = False
     num_values: int = 1  # value heads; 2: one for the reward, one for the bonus
+    separate_networks: bool = False  # of policy and values, for vectors
 
     def __post_init__(self) -> None:
         check_at_least("num_actions", self.num_actions, 1)
@@ -57,6 +58,8 @@ class AgentConfig:
             raise ValueError(
                 f"frames must be at least {NATURE_SIDE} x {NATURE_SIDE}, got {shape}"
             )
+        if len(shape) == 3 and self.separate_networks:
+            raise ValueError(f"separate_networks are for vectors, got frames of {shape}")
 
 
 class Output(NamedTuple):
@@ -84,6 +87,8 @@ class Agent(nn.Module):
         num_actions: number of discrete actions, or length of a continuous one.
         continuous: actions are continuous.
         num_values: value heads; 2: one for the reward, one for the bonus.
+        separate_networks: values of vectors have two layers of their own, as in the authors'
+            release.
     """
 
     entries: Tensor  # (A,) int64, 0 to A - 1
@@ -95,6 +100,7 @@ class Agent(nn.Module):
         *,
         continuous: bool = False,
         num_values: int = 1,
+        separate_networks: bool = False,
     ) -> None:
         super().__init__()
         self.config = AgentConfig(
@@ -102,11 +108,17 @@ class Agent(nn.Module):
             num_actions=num_actions,
             continuous=continuous,
             num_values=num_values,
+            separate_networks=separate_networks,
         )
+        self.value_body: nn.Module | None = None
         if len(observation_shape) == 3:
             self.body, num_features = _nature_cnn(self.config.observation_shape)
         else:
-            self.body, num_features = _mlp(self.config.observation_shape[0])
+            # The release's gain; torch's for tanh is 5/3.
+            gain = math.sqrt(2) if separate_networks else nn.init.calculate_gain("tanh")
+            self.body, num_features = _mlp(observation_shape[0], gain)
+            if separate_networks:
+                self.value_body, _ = _mlp(observation_shape[0], gain)
         self.policy_head = _orthogonal(nn.Linear(num_features, num_actions), gain=0.01)
         self.value_head = _orthogonal(nn.Linear(num_features, num_values), gain=1.0)
         if continuous:
@@ -126,6 +138,8 @@ class Agent(nn.Module):
             policy = Independent(normal, 1, validate_args=False)
         else:
             policy = Categorical(logits=self.policy_head(features), validate_args=False)
+        if self.value_body is not None:
+            features = self.value_body(to_input(observation))
         return Output(policy, self.value_head(features))
 
     @torch.no_grad()
@@ -230,8 +244,7 @@ def _nature_cnn(observation_shape: tuple[int, ...]) -> tuple[nn.Module, int]:
     return nn.Sequential(*convolutions, last, nn.ReLU(inplace=True)), 512
 
 
-def _mlp(num_inputs: int) -> tuple[nn.Module, int]:
-    gain = nn.init.calculate_gain("tanh")
+def _mlp(num_inputs: int, gain: float) -> tuple[nn.Module, int]:
     first = _orthogonal(nn.Linear(num_inputs, 64), gain)
     second = _orthogonal(nn.Linear(64, 64), gain)
     return nn.Sequential(first, nn.Tanh(), second, nn.Tanh()), 64

@@ -45,6 +45,9 @@ class PPOConfig:
     normalise_advantages: bool = True  # in every minibatch
     bonus_head: bool = False  # a separate value head for the bonus
     bonus_gamma: float | None = None  # of that head; None: gamma
+    # For vectors, as in the authors' release: a network each for policy and values. Frames
+    # have one for both.
+    separate_networks: bool = False
 
     def __post_init__(self) -> None:
         for name in ("num_steps", "num_minibatches", "num_epochs"):

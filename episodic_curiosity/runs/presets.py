@@ -29,7 +29,8 @@ class Batch(NamedTuple):
     num_steps: int  # per environment
     minibatch_size: int
     learning_rate_factor: float = 1.0  # relative to the paper's
-    # As in the release: values clipped, time-outs as ends, 9% of the rate left at the end.
+    # As in the release: values clipped, time-outs as ends, 9% of the rate left at the end,
+    # separate networks for policy and values of vectors.
     as_published: bool = True
 
 
@@ -147,6 +148,7 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
         decay_horizon=1.1 if batch.as_published else 1.0,
         clip_values=batch.as_published,
         timeouts_are_ends=batch.as_published,
+        separate_networks=batch.as_published,
     )
     return Run(
         task=task,

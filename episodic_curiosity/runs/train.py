@@ -297,5 +297,6 @@ def make_agent(run: Run, spec: WorldSpec) -> Agent:
             spec.num_actions or spec.action_shape[0],
             continuous=not spec.num_actions,
             num_values=run.ppo.num_values,
+            separate_networks=run.ppo.separate_networks and len(spec.observation_shape) == 1,
         )
     return agent.to(spec.device)

@@ -46,6 +46,53 @@ def test_continuous_actions():
     assert torch.equal(most_likely, policy.mean)
 
 
+def test_separate_networks_by_hand():
+    """The ant's: 27 features, 8 motors; a network has 27 x 64 + 64 + 64 x 64 + 64 weights."""
+    agent = Agent((27,), num_actions=8, continuous=True, separate_networks=True)
+    network, policy_head, value_head = 5_952, 64 * 8 + 8, 64 + 1
+    assert sum(p.numel() for p in agent.parameters()) == (
+        2 * network + policy_head + value_head + 8
+    )
+    observation = torch.rand(6, 27)
+    output = agent(observation)
+    (policy_only,) = torch.autograd.grad(
+        output.policy.mean.sum(), [agent.body[0].weight], retain_graph=True
+    )
+    assert policy_only.abs().sum() > 0
+    of_values = torch.autograd.grad(
+        output.value.sum(), list(agent.parameters()), allow_unused=True
+    )
+    names = [name for name, _ in agent.named_parameters()]
+    reached = {name for name, found in zip(names, of_values, strict=True) if found is not None}
+    assert reached == {name for name in names if name.startswith("value_")}
+    # Orthogonal columns or rows of length sqrt(2), in heads 0.01 and 1, and no biases.
+    for body in (agent.body, agent.value_body):
+        first, second = body[0].weight.detach(), body[2].weight.detach()
+        torch.testing.assert_close(first.T @ first, 2 * torch.eye(27), atol=1e-5, rtol=0)
+        torch.testing.assert_close(second @ second.T, 2 * torch.eye(64), atol=1e-5, rtol=0)
+        assert body[0].bias.abs().sum() == body[2].bias.abs().sum() == 0
+    assert agent.policy_head.weight.norm(dim=1).tolist() == pytest.approx([0.01] * 8)
+    assert agent.value_head.weight.norm().item() == pytest.approx(1.0)
+    by_hand = observation
+    for layer in (0, 2):
+        by_hand = (by_hand @ agent.value_body[layer].weight.T).tanh()
+    torch.testing.assert_close(output.value, by_hand @ agent.value_head.weight.T)
+
+
+def test_separate_networks_are_saved_and_older_agents_have_none(tmp_path):
+    observation = torch.rand(2, 5)
+    for separate in (True, False):
+        saved = Agent((5,), num_actions=3, separate_networks=separate)
+        saved.save(tmp_path)
+        if not separate:
+            header = json.loads((tmp_path / "agent.json").read_text())
+            del header["config"]["separate_networks"]
+            (tmp_path / "agent.json").write_text(json.dumps(header))
+        loaded = Agent.load(tmp_path)
+        assert loaded.config == saved.config
+        assert torch.equal(loaded(observation).value, saved(observation).value)
+
+
 def draws(num_envs, step=0):
     return random_bits(torch.arange(num_envs), step)
 
@@ -146,6 +193,11 @@ def test_impossible_agents(arguments, message):
 def test_an_agent_without_values():
     with pytest.raises(ValueError, match="num_values must be an integer of at least 1"):
         Agent((5,), 3, num_values=0)
+
+
+def test_frames_have_one_network():
+    with pytest.raises(ValueError, match=r"separate_networks are for vectors, got frames of"):
+        Agent((3, 84, 84), 9, separate_networks=True)
 
 
 def test_a_wrong_observation():

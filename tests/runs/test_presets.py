@@ -7,6 +7,7 @@ import pytest
 from episodic_curiosity.reachability.network import PAPER
 from episodic_curiosity.runs import settings
 from episodic_curiosity.runs.presets import PRESETS, resolve
+from episodic_curiosity.runs.train import make_agent
 from episodic_curiosity.worlds.registry import known_tasks, make_world
 
 
@@ -84,6 +85,25 @@ def test_the_comparator_is_the_paper_s_where_there_is_a_gpu_for_it(method, task)
 def test_paper_and_cpu_have_one_batch_for_all(preset, sizes, task):
     run = resolve(task, "ppo", preset, 20_000_000, seed=0)
     assert (run.world.num_envs, run.ppo.num_steps, run.ppo.num_minibatches) == sizes
+
+
+@pytest.mark.parametrize(
+    ("task", "preset", "separate"),
+    [
+        ("gym/CartPole-v1", "paper", True),
+        ("gym/CartPole-v1", "gpu", True),
+        ("gym/CartPole-v1", "cpu", False),
+        ("maze/sparse", "gpu", False),
+    ],
+)
+def test_vectors_have_separate_networks_as_published(task, preset, separate):
+    run = resolve(task, "ppo", preset, 20_000_000, seed=0)
+    options = run.world.options("train")
+    if task.startswith("maze"):
+        options["num_levels"] = 2
+    world = make_world(task, num_envs=2, seed=0, **options)
+    assert make_agent(run, world.spec).config.separate_networks == separate
+    world.close()
 
 
 def test_doom_has_the_published_budget_and_colours_for_curiosity():
