@@ -13,6 +13,7 @@ class AntConfig(WorldConfig):
     stagger: bool = False  # start first episodes at a random step count
     episode_steps: int | None = None  # truncates episodes; None: 1000
     gentle_play: float = 1.0  # bound on random actions of every second ant
+    floor_period: int | None = None  # tiles after which the floor repeats; None: never
 
     def options(self, split: Split) -> dict[str, Any]:
         """As for every world, but `view_size` is passed if None, too: it disables rendering."""

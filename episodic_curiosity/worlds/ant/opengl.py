@@ -51,8 +51,11 @@ LOOKS = """
 class OpenGLCamera:
     """Renders one ant; `for_people` adds shadows and antialiasing, which view.py lacks."""
 
-    def __init__(self, size: tuple[int, int], *, for_people: bool = True) -> None:
+    def __init__(
+        self, size: tuple[int, int], *, for_people: bool = True, floor_period: int | None = None
+    ) -> None:
         self._mujoco = import_mujoco()
+        self._floor_period = floor_period
         height, width = size
         looks = LOOKS.format(
             width=width,
@@ -131,7 +134,7 @@ class OpenGLCamera:
                 return
         column, row = column - PATCH // 2, row - PATCH // 2
         self._laid_out = (floor, column, row)
-        tiles = patch_of(floor, column, row)
+        tiles = patch_of(floor, column, row, self._floor_period)
         texture = self._model.texture("tiles").id
         start = self._model.tex_adr[texture]
         self._model.tex_data[start : start + tiles.size] = tiles.ravel()
@@ -140,11 +143,12 @@ class OpenGLCamera:
         self._model.geom("floor").pos[:] = centre
 
 
-def patch_of(floor: int, column: int, row: int) -> Picture:
+def patch_of(floor: int, column: int, row: int, period: int | None = None) -> Picture:
     """The tiles starting at (column, row), (PATCH * SIZE, PATCH * SIZE, 3), +y at the top."""
     walk = torch.arange(PATCH, dtype=torch.int32)
     seed = torch.tensor(floor, dtype=torch.int32)
-    numbers = tile_texture(seed, column + walk, row + walk[:, None])  # (rows, columns)
+    # (rows, columns)
+    numbers = tile_texture(seed, column + walk, row + walk[:, None], period)
     tiles: Picture = textures()[numbers.numpy()]  # (rows, columns, S, S, 3)
     return tiles.swapaxes(1, 2).reshape(PATCH * SIZE, PATCH * SIZE, 3)
 

@@ -27,6 +27,7 @@ class Scene(NamedTuple):
     position: Tensor  # (N, 3) float32, of the torso, in units
     turn: Tensor  # (N, 4) float32, of the torso: a non-zero quaternion, w first
     floor: Tensor  # (N,) int32, seed of the tiles
+    floor_period: int | None = None  # tiles after which they repeat; None: never
 
 
 def camera_axes(turn: Tensor) -> Tensor:
@@ -40,11 +41,16 @@ def camera_axes(turn: Tensor) -> Tensor:
     return torch.stack([torch.stack(axis, dim=1) for axis in axes], dim=1)
 
 
-def tile_texture(floor: Tensor, column: Tensor, row: Tensor) -> Tensor:
+def tile_texture(
+    floor: Tensor, column: Tensor, row: Tensor, period: int | None = None
+) -> Tensor:
     """The texture of each tile, int32 in 0..189: a hash of the floor's seed and the position.
 
-    Tiles are counted from the floor's centre, columns along x, rows along -y.
+    Tiles are counted from the floor's centre, columns along x, rows along -y. With a period,
+    the same tiles come again after that many columns and rows.
     """
+    if period is not None:
+        column, row = column % period, row % period
     bits = column * 0x2C1B3C6D + row * 0x297A2D39 + floor  # overflow wraps around
     bits = (bits ^ (bits >> 15 & 0x1FFFF)) * 0x5BD1E995
     bits = (bits ^ (bits >> 13 & 0x7FFFF)) * 0x3C6EF35F

@@ -30,6 +30,7 @@ class Numbers(NamedTuple):
 
     per_tile: Any  # tiles per unit
     half_floor: Any  # tiles
+    period: int  # tiles; 0: the floor does not repeat
     sharpness: Any  # texels per pixel at a depth of 1, rounding included
     size: int
     num_textures: int
@@ -44,6 +45,7 @@ def render(lens: Lens, texels: Tensor, scene: Scene) -> Tensor:
     numbers = Numbers(
         per_tile=f32(1 / TILE),
         half_floor=f32(FLOOR_TILES / 2),
+        period=scene.floor_period or 0,
         sharpness=f32(math.sqrt(2) * textures.SIZE / TILE * lens.pixel),
         size=textures.SIZE,
         num_textures=textures.NUM_TEXTURES,
@@ -149,6 +151,8 @@ def draw_line(
 @njit
 def tile_texture(numbers: Any, floor: Any, column: Any, row: Any) -> Any:
     """scene.tile_texture; the masks emulate 32-bit overflow."""
+    if numbers.period > 0:
+        column, row = i32(column % numbers.period), i32(row % numbers.period)
     bits = (np.int64(column) * 0x2C1B3C6D + np.int64(row) * 0x297A2D39 + floor) & WORD
     bits = ((bits ^ (bits >> 15)) * 0x5BD1E995) & WORD
     bits = ((bits ^ (bits >> 13)) * 0x3C6EF35F) & WORD

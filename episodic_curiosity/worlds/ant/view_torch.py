@@ -61,7 +61,10 @@ def render(lens: Lens, texels: Tensor, scene: Scene) -> Tensor:
     side = SIZE >> level.clamp(0, NUM_LEVELS - 1)
     tile_column, tile_row = column.floor(), row.floor()
     tile = tile_texture(
-        scene.floor[:, None, None], tile_column.to(torch.int32), tile_row.to(torch.int32)
+        scene.floor[:, None, None],
+        tile_column.to(torch.int32),
+        tile_row.to(torch.int32),
+        scene.floor_period,
     )
     tile = torch.where(level < NUM_LEVELS, tile, FAR)
     left, right, across = _neighbours(column - tile_column, side)

@@ -53,19 +53,21 @@ class AntWorld:
         episode_steps: int = EPISODE_STEPS,
         stagger: bool = False,
         gentle_play: float = 1.0,
+        floor_period: int | None = None,
         final_frames: bool = True,
         **unknown: object,
     ) -> None:
         """`view_size` is (height, width); None disables rendering: the view is the observation.
 
         `stagger` starts the first episodes at a random step count. `gentle_play` bounds the
-        random actions of every second ant: 0.3 keeps it on its feet. Without `final_frames` the
-        last view of an episode is not rendered, and `final_view` is None.
+        random actions of every second ant: 0.3 keeps it on its feet. `floor_period` repeats the
+        floor after so many tiles; None never does. Without `final_frames` the last view of an
+        episode is not rendered, and `final_view` is None.
         """
         if unknown:
             raise ValueError(
                 f"ants have no option {min(unknown)!r}; there are view_size, episode_steps, "
-                "stagger, gentle_play and final_frames"
+                "stagger, gentle_play, floor_period and final_frames"
             )
         check_at_least("episode_steps", episode_steps, 1)
         check_type("stagger", stagger, bool)
@@ -73,9 +75,12 @@ class AntWorld:
         check_number("gentle_play", gentle_play, above=0.0)
         if gentle_play > 1.0:
             raise ValueError(f"gentle_play must be at most 1, got {gentle_play}")
+        if floor_period is not None:
+            check_at_least("floor_period", floor_period, 1)
         self._device = device
         self._pays = task == "escape-circle"
         self._stagger, self._final_frames = stagger, final_frames
+        self._floor_period = floor_period
         self._split = SPLITS.index(split)
         self._ants = Ants(num_envs)
         self._episodes = rules.no_episodes(self._keys(num_envs, seed))
@@ -177,7 +182,7 @@ class AntWorld:
         check_choice("person", person, ("first", "third"))
         size = check_size("size", size)
         if size not in self._pictures:
-            self._pictures[size] = OpenGLCamera(size)
+            self._pictures[size] = OpenGLCamera(size, floor_period=self._floor_period)
         floor = int(rules.floor_seed(self._episodes.key, self._episodes.number)[env])
         return self._pictures[size].draw(self._ants.positions[env], floor, person=person)
 
@@ -257,7 +262,7 @@ class AntWorld:
             return _features(numbers)
         turn = numbers[:, 3:7].contiguous()
         floor = numbers[:, -1].contiguous().view(torch.int32)
-        return self._head.draw(Scene(_place(numbers), turn, floor))
+        return self._head.draw(Scene(_place(numbers), turn, floor, self._floor_period))
 
     def _emit(
         self, reward: Tensor, first: Tensor, terminated: Tensor, truncated: Tensor

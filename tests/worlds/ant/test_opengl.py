@@ -73,7 +73,7 @@ def test_the_patch_of_tiles_follows_the_ant(camera: OpenGLCamera):
 
 @pytest.mark.usefixtures("camera")  # skips where there is no OpenGL
 def test_pictures_for_people_show_the_ant():
-    world = make_world("ant/no-reward", num_envs=2, seed=0, view_size=SIZE)
+    world = make_world("ant/no-reward", num_envs=2, seed=0, view_size=SIZE, floor_period=3)
     view = world.reset().view[1].permute(1, 2, 0).numpy()
     third = world.picture(1, size=(90, 120))
     assert third.shape == (90, 120, 3)

@@ -119,9 +119,25 @@ def test_tiles_are_random_and_of_all_kinds():
         assert abs(pair.double().mean() - same) < 0.002
 
 
-def test_numba_and_torch_draw_one_picture():
+def test_a_floor_with_a_period_repeats():
+    """Every 3 tiles of 4 units: 12 units further, forwards or backwards, is the same place."""
+    walk = torch.arange(-6, 6, dtype=torch.int32)
+    floor = torch.tensor(5, dtype=torch.int32)
+    tiles = tile_texture(floor, walk, walk[:, None], period=3)
+    once = tile_texture(floor, walk[6:9], walk[6:9, None])
+    assert torch.equal(tiles, once.repeat(4, 4))
+    assert len(once.unique()) > 3
+    here, there = level(-1.0, 2.5, 0.6), level(-1.0 + 24.0, 2.5 - 12.0, 0.6)
+    assert not torch.equal(draw(here), draw(there))
+    here, there = (scene._replace(floor_period=3) for scene in (here, there))
+    difference = (draw(here).int() - draw(there).int()).abs()
+    assert (difference > 2).double().mean() < 0.01  # rounding, at edges between colours
+
+
+@pytest.mark.parametrize("period", [None, 1, 3, 20])
+def test_numba_and_torch_draw_one_picture(period: int | None):
     numba = pytest.importorskip("episodic_curiosity.worlds.ant.view_numba")
-    scene = scenes(60, tilt=0.5)
+    scene = scenes(60, tilt=0.5)._replace(floor_period=period)
     lens = view_torch.make_lens(42, 56, CPU)
     by_numba = numba.render(lens, make_texels(), scene)
     by_torch = view_torch.render(lens, make_texels(), scene)

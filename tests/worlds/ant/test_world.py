@@ -121,6 +121,21 @@ def test_without_a_view_size_the_view_is_the_observation():
     assert torch.equal(drawn.observation, step.observation)
 
 
+def test_a_floor_that_repeats_is_redrawn_as_it_was():
+    world, plain = make(view_size=(24, 32), floor_period=2), make(view_size=(24, 32))
+    first = world.reset()
+    step = world.step(torch.ones(3, 8))
+    assert torch.equal(world.redraw(world.snapshot()), step.view)
+    assert not torch.equal(plain.redraw(world.snapshot()), step.view)
+    again = make(view_size=(24, 32), floor_period=2)
+    again.reset()
+    again.load_state(world.state())
+    assert torch.equal(again.redraw(again.snapshot()), step.view)
+    assert torch.equal(first.observation, plain.reset().observation)
+    with pytest.raises(ValueError, match="floor_period must be an integer of at least 1"):
+        make(floor_period=0)
+
+
 def test_snapshots_hold_observations_too():
     world = make(view_size=(6, 8))
     world.reset()
