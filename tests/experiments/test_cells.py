@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from episodic_curiosity.experiments.cells import EPISODES, Cell, Variant, why_stale
 from episodic_curiosity.experiments.results import Key, Result, load_results
 from episodic_curiosity.experiments.tables import EXPERIMENTS, find_trained
+from episodic_curiosity.reachability.pairs import draw_pairs
 from episodic_curiosity.runs.presets import PRESETS, resolve
 from episodic_curiosity.worlds.registry import split_tasks
 
@@ -84,8 +86,8 @@ def test_what_is_as_in_table_1_is_measured_for_it():
 def test_variants_change_what_they_say_and_nothing_else():
     usual = resolve("maze/no-reward", "ppo+ec", "gpu", 20_000_000, 0)
     assert find("threshold", "k = 5").run() == usual
-    near = find("threshold", "k = 2").run()
-    assert near.r_network.random_play.fit.pairs.k == 2
+    near = find("threshold", "k = 2").run().r_network.random_play.fit.pairs
+    assert (near.k, near.sampler) == (2, "online")
     assert find("memory", "500 slots").run().bonus.memory_capacity == 500
     frozen = find("parts", "random embedding").run().r_network
     assert (frozen.comparator, frozen.branches, frozen.frozen_embedding) == (
@@ -98,6 +100,17 @@ def test_variants_change_what_they_say_and_nothing_else():
     play = find("transfer", "from dense-2").run().r_network.random_play
     assert play.tasks == ("maze/dense-2",)
     assert len(find("universal", "universal").run().r_network.random_play.tasks) == 7
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_k_has_the_same_number_of_pairs(preset):
+    """In 3 episodes of 40,000 steps one pair for every 4; the offline walk at k = 2: 48,000."""
+    first = torch.zeros(40_000, 3, dtype=torch.bool)
+    for row in EXPERIMENTS["threshold"].rows:
+        run = find("threshold", row.name, steps=STEPS[preset], preset=preset).run()
+        generator = torch.Generator().manual_seed(0)
+        pairs = draw_pairs(first, run.r_network.random_play.fit.pairs, generator)
+        assert len(pairs.reachable) == pytest.approx(30_000, rel=0.01), row.name
 
 
 @pytest.mark.parametrize(
