@@ -272,13 +272,17 @@ class ICMModel(nn.Module):
 
 
 class Shrunk(nn.Module):
-    """Shrinks frames to 42 x 42 by area averaging, with values in [0, 1]."""
+    """Shrinks frames to 42 x 42, with values in [0, 1].
+
+    Of 84 x 84 it takes every second pixel, as the authors' release does; frames whose sides are
+    no multiples of 42 are averaged over areas.
+    """
 
     def forward(self, frames: Tensor) -> Tensor:
-        inputs = to_input(frames)
-        if inputs.shape[2:] == (SIDE, SIDE):
-            return inputs
-        return adaptive_avg_pool2d(inputs, SIDE)
+        height, width = frames.shape[2:]
+        if height % SIDE or width % SIDE:
+            return adaptive_avg_pool2d(to_input(frames), SIDE)
+        return to_input(frames[:, :, :: height // SIDE, :: width // SIDE])
 
 
 def _features(observation_shape: tuple[int, ...]) -> nn.Sequential:

@@ -131,14 +131,22 @@ def test_its_size():
     assert vectors.features(torch.zeros(2, 5)).shape == (2, 288)
 
 
-def test_frames_are_shrunk_to_the_mean_of_each_area():
-    frame = torch.randint(256, (2, 3, 84, 126), dtype=torch.uint8)
-    expected = frame.float().reshape(2, 3, 42, 2, 42, 3).mean(dim=(3, 5)) / 255
+def test_every_second_pixel_of_84_x_84_and_the_mean_of_areas_otherwise():
+    frame = torch.randint(256, (2, 3, 126, 168), dtype=torch.uint8)
     shrunk = Shrunk()
-    torch.testing.assert_close(shrunk(frame), expected)
+    square = frame[:, :, :84, :84]
+    small = shrunk(square)
+    assert small.shape == (2, 3, 42, 42)
+    for row, column in ((0, 0), (1, 30), (41, 41)):
+        expected = square[:, :, 2 * row, 2 * column] / 255
+        assert torch.equal(small[:, :, row, column], expected)
+    assert torch.equal(shrunk(frame)[:, :, 5, 7], frame[:, :, 15, 28] / 255)
+    assert torch.equal(shrunk(square[:, :, :42, :42]), square[:, :, :42, :42] / 255)
+    # 63 rows: every row of 42 is the mean of two of them.
+    odd = shrunk(frame[:, :, :63, :84])
+    expected = frame[:, :, :2, :2].float().mean(dim=(2, 3)) / 255
+    torch.testing.assert_close(odd[:, :, 0, 0], expected)
     assert shrunk(frame[:, :, :20, :24]).shape == (2, 3, 42, 42)
-    small = frame[:, :, :42, :42]
-    assert torch.equal(shrunk(small), small / 255)
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["its own Adam", "PPO's"])
