@@ -38,10 +38,11 @@ def test_ppo_solves_cartpole():
     assert mean_return(agent, num_envs=20, seed=1) >= 475
 
 
-def test_ppo_learns_to_aim():
+@pytest.mark.parametrize("separate", [False, True])
+def test_ppo_learns_to_aim(separate):
     """Continuous actions, paid by how near they come to what is observed."""
     torch.manual_seed(0)
-    agent = Agent((2,), num_actions=2, continuous=True)
+    agent = Agent((2,), num_actions=2, continuous=True, separate_networks=separate)
     config = PPOConfig(num_steps=4, learning_rate=1e-2, clip_range=0.2, clip_values=False)
     num_updates = 40
     ppo = PPO(agent, config, num_updates=num_updates, seed=0)
