@@ -1,9 +1,15 @@
 """The random numbers of support/randomness.py in NumPy: levels are generated on the CPU."""
 
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from episodic_curiosity.support.randomness import MASK_32
+
+T = TypeVar("T")
 
 
 def mix(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -38,3 +44,28 @@ def _word(counter: ArrayLike) -> NDArray[np.uint32]:
     if isinstance(counter, int):
         counter = counter & MASK_32
     return (np.asarray(counter) & MASK_32).astype(np.uint32)
+
+
+class Dice:
+    """An endless stream of random numbers for one level."""
+
+    def __init__(self, key: int) -> None:
+        self._bits = self._stream(key)
+
+    @staticmethod
+    def _stream(key: int) -> Iterator[int]:
+        for block in count():
+            yield from random_bits(key, block, np.arange(64)).tolist()
+
+    def below(self, limit: int) -> int:
+        return next(self._bits) * limit >> 32
+
+    def chance(self, percent: int) -> bool:
+        return self.below(100) < percent
+
+    def pick(self, things: Sequence[T]) -> T:
+        return things[self.below(len(things))]
+
+    def shuffled(self, things: Iterable[T]) -> list[T]:
+        rest = list(things)
+        return [rest.pop(self.below(len(rest))) for _ in range(len(rest))]

@@ -5,17 +5,14 @@ Other rooms and doors waste a key. Rooms have 3 x 2 cells, with void between the
 Shapes: B puzzles, H x W cells stored south first, D doors, M items.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
-from itertools import count
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Sprite
-from episodic_curiosity.worlds.maze.levels.draws import random_bits
+from episodic_curiosity.worlds.maze.levels.draws import Dice
 from episodic_curiosity.worlds.maze.levels.paths import path_lengths
 from episodic_curiosity.worlds.maze.levels.stored import LevelPool, plain_levels
 
@@ -23,9 +20,10 @@ NUM_COLOURS = 5
 NUM_ITEMS = 6  # M: the lolly and up to 5 keys
 SLOTS_PER_ROOM = 2  # the lower left and the lower right cell
 NUM_SPAWNS = 4
+EMPTY_PERCENT = {1: 80, 2: 50, 3: 0}  # by the length of the chain, tried at every link
 
 Room = tuple[int, int]  # a room's row and column, south first
-T = TypeVar("T")
+Site = tuple[Room, Room]  # the entrance and the place of a new room
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,38 +57,6 @@ class OutOfSpace(Exception):
     """Raised if there is no free place; the puzzle is then generated again."""
 
 
-class Kind(Enum):
-    PLAIN = auto()
-    HERRING = auto()  # empty, behind a door of one of the chain's colours
-    TRAP = auto()  # the same, with a key inside
-    SPARE = auto()  # behind a door without a key
-
-
-class Dice:
-    """An endless stream of random numbers for one puzzle."""
-
-    def __init__(self, key: int) -> None:
-        self._bits = self._stream(key)
-
-    @staticmethod
-    def _stream(key: int) -> Iterator[int]:
-        for block in count():
-            yield from random_bits(key, block, np.arange(64)).tolist()
-
-    def below(self, limit: int) -> int:
-        return next(self._bits) * limit >> 32
-
-    def chance(self, percent: int) -> bool:
-        return self.below(100) < percent
-
-    def pick(self, things: Sequence[T]) -> T:
-        return things[self.below(len(things))]
-
-    def shuffled(self, things: Iterable[T]) -> list[T]:
-        rest = list(things)
-        return [rest.pop(self.below(len(rest))) for _ in range(len(rest))]
-
-
 @dataclass
 class Puzzle:
     """A puzzle under construction; all methods draw from the same dice."""
@@ -98,41 +64,65 @@ class Puzzle:
     layout: PuzzleLayout
     dice: Dice
     start: Room = (0, 0)
-    kinds: dict[Room, Kind] = field(default_factory=dict)
-    items: dict[Room, list[Sprite]] = field(default_factory=dict)
+    items: dict[Room, list[Sprite]] = field(default_factory=dict)  # rooms in order of creation
     passages: dict[tuple[Room, Room], int | None] = field(default_factory=dict)  # door colour
+    closed: set[Room] = field(default_factory=set)  # no key or link of the chain goes there
+    has_trap: bool = False
+    has_herring: bool = False
 
     def __post_init__(self) -> None:
         self.start = (self.dice.below(self.layout.rows), self.dice.below(self.layout.columns))
-        self._open_room(self.start, Kind.PLAIN)
+        self.items[self.start] = []
 
-    def _open_room(self, place: Room, kind: Kind) -> None:
-        self.kinds[place] = kind
-        self.items[place] = []
+    @property
+    def rooms(self) -> list[Room]:
+        return list(self.items)
+
+    @property
+    def open_rooms(self) -> list[Room]:
+        return [room for room in self.items if room not in self.closed]
 
     def neighbours(self, place: Room) -> list[Room]:
         row, column = place
-        around = [(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)]
+        around = [(row + 1, column), (row, column + 1), (row - 1, column), (row, column - 1)]
         return [
             (y, x)
             for y, x in around
             if 0 <= y < self.layout.rows and 0 <= x < self.layout.columns
         ]
 
-    def add_room(self, beside: Sequence[Room], kind: Kind, colour: int | None) -> Room:
-        """Adds a room next to one of `beside`, at the free place nearest to the start."""
-        free = [
-            (3 * abs(place[0] - self.start[0]) + 4 * abs(place[1] - self.start[1]), room, place)
-            for room in beside
-            for place in self.neighbours(room)
-            if place not in self.kinds
+    def find_site(self, entrances: Sequence[Room]) -> Site | None:
+        """Draws a free place next to one of these rooms, or returns None if there is none.
+
+        Every entrance proposes the free place next to it that is nearest to the start. One of
+        the nearest proposals wins. Ties are drawn.
+        """
+        proposals = [
+            self._nearest(
+                [(room, place) for place in self.neighbours(room) if place not in self.items]
+            )
+            for room in entrances
         ]
-        if not free:
+        return self._nearest([site for site in proposals if site is not None])
+
+    def _nearest(self, sites: Sequence[Site]) -> Site | None:
+        """Draws one of the sites whose place is nearest to the start."""
+        if not sites:
+            return None
+        far = [self._squared_distance(place) for _, place in sites]
+        return self.dice.pick([s for s, d in zip(sites, far, strict=True) if d == min(far)])
+
+    def _squared_distance(self, place: Room) -> int:
+        """Distance from the start in cells; rooms are 3 cells apart in y and 4 in x."""
+        return 9 * (place[0] - self.start[0]) ** 2 + 16 * (place[1] - self.start[1]) ** 2
+
+    def add_room(self, site: Site | None, colour: int | None) -> Room:
+        """Adds a room behind a door of this colour, or without a door."""
+        if site is None:
             raise OutOfSpace
-        nearest = min(free)[0]
-        room, place = self.dice.pick([(r, p) for far, r, p in free if far == nearest])
-        self._open_room(place, kind)
-        self.passages[min(room, place), max(room, place)] = colour
+        _, place = site
+        self.items[place] = []
+        self.passages[_pair(*site)] = colour
         return place
 
     def put(self, sprite: Sprite, rooms: Sequence[Room]) -> None:
@@ -142,18 +132,40 @@ class Puzzle:
             raise OutOfSpace
         self.items[self.dice.pick(with_space)].append(sprite)
 
-    @property
-    def plain(self) -> list[Room]:
-        return [place for place, kind in self.kinds.items() if kind is Kind.PLAIN]
+    def try_herring(self, chain: Sequence[int]) -> None:
+        """Adds the empty room whose door wastes a key of the chain, if it is not there yet."""
+        if not self.has_herring:
+            self.closed.add(self.add_room(self.find_site(self.rooms), self.dice.pick(chain)))
+            self.has_herring = True
 
-    def unlinked(self) -> list[tuple[Room, Room]]:
-        """Returns the pairs of adjacent rooms without a passage between them."""
-        return [
-            (room, other)
-            for room in self.kinds
+    def try_trap(self, rival: Room, colour: int, later: Sequence[int]) -> None:
+        """Adds the room that wastes the key of `rival`, a room of the chain, if there is space.
+
+        It is entered from a room older than `rival`, through a door of the same colour, and
+        holds a key of one of the chain's later colours.
+        """
+        site = self.find_site(self.rooms[: self.rooms.index(rival)])
+        if not self.has_trap and site is not None:
+            trap = self.add_room(site, colour)
+            self.put(key_of(self.dice.pick(later)), [trap])
+            self.closed.add(trap)
+            self.has_trap = True
+
+    def add_doors(self, most: int, colours: Sequence[int]) -> list[int]:
+        """Adds doors between adjacent rooms without a passage; returns the doors' colours."""
+        walls = [
+            _pair(room, other)
+            for room in self.dice.shuffled(self.rooms)
             for other in self.neighbours(room)
-            if other in self.kinds and room < other and (room, other) not in self.passages
+            if other in self.items and _pair(room, other) not in self.passages
         ]
+        doors = {wall: self.dice.pick(colours) for wall in list(dict.fromkeys(walls))[:most]}
+        self.passages |= doors
+        return list(doors.values())
+
+
+def _pair(room: Room, other: Room) -> tuple[Room, Room]:
+    return min(room, other), max(room, other)
 
 
 def key_of(colour: int) -> Sprite:
@@ -169,61 +181,49 @@ def draw_puzzle(layout: PuzzleLayout, dice: Dice) -> Puzzle:
 
 
 def _try_puzzle(layout: PuzzleLayout, dice: Dice) -> Puzzle:
+    """The steps of DeepMind Lab's generator, in its order."""
     puzzle = Puzzle(layout, dice)
     length = 1 + dice.below(3)
     colours = dice.shuffled(range(NUM_COLOURS))
     chain, unused = colours[:length], colours[length:]
-    empty_percent = {1: 80, 2: 50, 3: 0}[length]
-    empties, herrings, traps = 1, 1, int(length > 1)  # numbers still to be placed
+    has_empty = False  # a room without a door and, at first, without a key
+    rivals: list[tuple[Room, int, list[int]]] = []
 
-    def add_herring() -> None:
-        puzzle.add_room(puzzle.plain, Kind.HERRING, dice.pick(chain))
-
-    def add_trap(link: int) -> None:
-        """A room that costs the previous link's key and holds a later one, then useless."""
-        trap = puzzle.add_room(puzzle.plain, Kind.TRAP, chain[link - 1])
-        puzzle.put(key_of(dice.pick(chain[link:])), [trap])
-
-    last = puzzle.start
+    last = previous = puzzle.start
     for link, colour in enumerate(chain):
-        if empties and dice.chance(empty_percent):
-            last = puzzle.add_room([last], Kind.PLAIN, None)
-            empties = 0
-        herring_here = bool(herrings) and dice.chance(50)
-        herrings -= herring_here
-        before = dice.chance(50)
-        if herring_here and before:
-            add_herring()
-        old = puzzle.plain
-        if dice.chance(50):
-            puzzle.put(key_of(colour), old)
-            new = puzzle.add_room([last], Kind.PLAIN, colour)
+        if not has_empty and dice.chance(EMPTY_PERCENT[length]):
+            last = puzzle.add_room(puzzle.find_site([last]), None)
+            has_empty = True
+        herring = dice.pick(("before", "after", "no", "no"))
+        if herring == "before":
+            puzzle.try_herring(chain)
+        site = puzzle.find_site([last])
+        if dice.chance(50) and site is not None:
+            puzzle.put(key_of(colour), puzzle.open_rooms)
         else:
             puzzle.put(key_of(colour), [last])
-            new = puzzle.add_room([last] if traps else old, Kind.PLAIN, colour)
-        hangs_off_last = (min(last, new), max(last, new)) in puzzle.passages
-        if link > 0 and traps and hangs_off_last and dice.chance(50):
-            add_trap(link)
-            traps = 0
-        if herring_here and not before:
-            add_herring()
-        last = new
+            if link < length - 1 or puzzle.has_trap:
+                site = puzzle.find_site(puzzle.open_rooms)
+        new = puzzle.add_room(site, colour)
+        if link > 0 and _pair(last, new) in puzzle.passages:
+            rivals.append((previous, chain[link - 1], chain[link:]))
+            if dice.chance(50):
+                puzzle.try_trap(*rivals[-1])
+        last = previous = new  # `last` may become the empty room
+        if herring == "after":
+            puzzle.try_herring(chain)
     puzzle.put(Sprite.LOLLY, [last])
 
-    if traps:
-        add_trap(1 + dice.below(length - 1))
+    for rival in rivals:
+        puzzle.try_trap(*rival)
     if dice.chance(50):
-        puzzle.add_room(list(puzzle.kinds), Kind.SPARE, dice.pick(unused))
-    if herrings:
-        add_herring()
-    walls = dice.shuffled(puzzle.unlinked())
-    for pair in walls[:2]:
-        puzzle.passages[pair] = dice.pick(unused)
-    for pair in walls[2 : 2 + dice.below(2)]:
-        puzzle.passages[pair] = dice.pick(chain)
-    useless = [colour for colour in unused if colour not in puzzle.passages.values()]
+        puzzle.add_room(puzzle.find_site(puzzle.rooms), dice.pick(unused))
+    puzzle.try_herring(chain)
+    unopenable = puzzle.add_doors(2, unused)
+    puzzle.add_doors(dice.below(2), chain)
+    useless = [colour for colour in unused if colour not in unopenable]
     if useless and dice.chance(50):
-        puzzle.put(key_of(dice.pick(useless)), list(puzzle.kinds))
+        puzzle.put(key_of(dice.pick(useless)), puzzle.rooms)
     return puzzle
 
 
@@ -239,8 +239,8 @@ def draw_puzzles(layout: PuzzleLayout, keys: NDArray[np.uint32]) -> LevelPool:
     item_position = np.zeros((num, NUM_ITEMS, 2), np.float32)
     for index, key in enumerate(keys.tolist()):
         puzzle = draw_puzzle(layout, dice := Dice(key))
-        south = min(row for row, _ in puzzle.kinds)
-        west = min(column for _, column in puzzle.kinds)
+        south = min(row for row, _ in puzzle.items)
+        west = min(column for _, column in puzzle.items)
 
         def corner(place: Room, south: int = south, west: int = west) -> tuple[int, int]:
             return 2 + 3 * (place[0] - south), 2 + 4 * (place[1] - west)

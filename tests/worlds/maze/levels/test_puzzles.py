@@ -1,25 +1,43 @@
-"""The puzzles of dense-1: their shape, their statistics, and that each can be solved."""
+"""The puzzles of dense-1: their shape, and their figures next to DeepMind Lab's."""
 
+import math
 import random
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Sprite
-from episodic_curiosity.worlds.maze.levels.draws import random_bits
 from episodic_curiosity.worlds.maze.levels.pool import make_pool
-from episodic_curiosity.worlds.maze.levels.puzzles import (
-    Dice,
-    Kind,
-    Puzzle,
-    PuzzleLayout,
-    draw_puzzle,
-    key_of,
-)
+from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout
 from episodic_curiosity.worlds.maze.levels.stored import LevelPool
+from tests.worlds.maze.levels.lab_puzzle import lab_puzzle
+from tests.worlds.maze.levels.puzzle_plan import (
+    GOAL,
+    Plan,
+    figures,
+    mean_and_error,
+    plans_of,
+    play_in_random_order,
+)
 
+# Means and standard errors of 5,000 puzzles of DeepMind Lab's own generator.
+LAB = {
+    "rooms": (5.610, 0.016),
+    "keys": (3.031, 0.018),
+    "doors": (5.501, 0.028),
+    "passages without a door": (0.513, 0.007),
+    "places of the bounding box": (6.748, 0.025),
+    "rooms from start to goal": (2.008, 0.010),
+    "keys in the start room": (0.940, 0.010),
+    "doors of the start room": (2.089, 0.012),
+    "passages of the goal room": (1.916, 0.008),
+    "most reward": (54.325, 0.023),
+    "fewest doors to the goal": (2.012, 0.012),
+    "one door": (0.331, 0.007),
+}
+LAB_RANDOM_ORDER = {"reward": 22.3, "solved": 0.375}  # of a player, over 5,000 puzzles
 NUM_PUZZLES = 1000
 
 
@@ -90,102 +108,77 @@ def test_spawns_are_the_free_cells_of_one_room(pool: LevelPool):
     assert (pool.distance > 1).all()
 
 
-class Play(NamedTuple):
-    """How far somebody has come: doors opened, keys taken, and the colour of the one held."""
-
-    opened: frozenset[int] = frozenset()
-    taken: frozenset[tuple[int, int, int]] = frozenset()  # room and slot
-    held: int = -1
+def our_plans(num: int) -> Iterator[Plan]:
+    """The levels that a run trains on."""
+    return plans_of(make_pool(PuzzleLayout(), num_levels=num, seed=0, split="train"))
 
 
-def moves(puzzle: Puzzle, play: Play) -> list[Play] | None:
-    """After each door and each key that can be had next; None: so can the lolly."""
-    passages = list(puzzle.passages.items())
-    rooms = {puzzle.start}
-    for _ in puzzle.kinds:
-        for number, ((a, b), colour) in enumerate(passages):
-            if (colour is None or number in play.opened) and (a in rooms or b in rooms):
-                rooms |= {a, b}
-    plays = [
-        Play(play.opened | {number}, play.taken)
-        for number, ((a, b), colour) in enumerate(passages)
-        if colour == play.held and number not in play.opened and (a in rooms or b in rooms)
-    ]
-    for room in sorted(rooms):
-        for slot, sprite in enumerate(puzzle.items[room]):
-            if sprite == Sprite.LOLLY:
-                return None
-            if (*room, slot) not in play.taken:
-                taken = play.taken | {(*room, slot)}
-                plays.append(Play(play.opened, taken, sprite - Sprite.KEY_RED))
-    return plays
+def plain_plans(num: int) -> Iterator[Plan]:
+    """The generator once more, written down plainly."""
+    rng = random.Random(0)
+    return (lab_puzzle(rng).plan() for _ in range(num))
 
 
-def solvable(puzzle: Puzzle) -> bool:
-    """Whether some order of keys and doors leads from the start to the lolly."""
-    todo = [Play()]
-    seen = set(todo)
-    while todo:
-        plays = moves(puzzle, todo.pop())
-        if plays is None:
-            return True
-        todo += [play for play in plays if play not in seen]
-        seen.update(plays)
-    return False
+@pytest.mark.parametrize("draw", [our_plans, plain_plans])
+def test_puzzles_have_the_figures_of_deepmind_lab_s(draw: Callable[[int], Iterator[Plan]]):
+    """Within three standard errors of the difference; every puzzle can be solved."""
+    sample = [figures(plan) for plan in draw(5000)]
+    far_off = []
+    for name, (lab, lab_error) in LAB.items():
+        ours, error = mean_and_error([puzzle[name] for puzzle in sample])
+        z = (ours - lab) / math.hypot(error, lab_error)
+        print(f"{name}: {ours:.3f} ({error:.3f}), Lab {lab:.3f} ({lab_error:.3f}), z {z:+.1f}")
+        far_off += [name] if abs(z) > 3 else []
+    assert not far_off
 
 
-def test_every_puzzle_can_be_solved():
-    keys = random_bits(1, np.arange(150)).tolist()
-    puzzles = [draw_puzzle(PuzzleLayout(), Dice(key)) for key in keys]
-    assert all(solvable(puzzle) for puzzle in puzzles)
-    puzzles[0].items[puzzles[0].start].clear()
-    for items in puzzles[0].items.values():
-        items[:] = [sprite for sprite in items if sprite == Sprite.LOLLY]
-    assert not solvable(puzzles[0])  # without keys nothing opens
+@pytest.mark.parametrize("draw", [our_plans, plain_plans])
+def test_a_player_of_random_order_gets_as_much_as_in_deepmind_lab(
+    draw: Callable[[int], Iterator[Plan]],
+):
+    """And as much as the agents of Table 1, 19.9 to 22.9."""
+    rng = random.Random(0)
+    plays = [play_in_random_order(plan, rng) for plan in draw(5000)]
+    for (name, lab), ours in zip(
+        LAB_RANDOM_ORDER.items(), zip(*plays, strict=True), strict=True
+    ):
+        mean, error = mean_and_error(list(ours))
+        print(f"{name}: {mean:.3f} ({error:.3f}), Lab {lab}")
+        assert abs(mean - lab) < 3 * math.sqrt(2) * error  # Lab's own error is as large
 
 
-def test_keys_and_doors_in_any_order_pay_what_the_paper_s_agents_get():
-    """19.9 to 22.9 in Table 1. This player is never lost and never late, but never thinks."""
-    num_puzzles = 4000
-    order = random.Random(0)
-    rewards, solved = [], 0
-    for key in random_bits(1, np.arange(num_puzzles)).tolist():
-        puzzle = draw_puzzle(PuzzleLayout(), Dice(key))
-        reward, plays = 0, moves(puzzle, Play())
-        while plays:
-            reward += 1  # for a key or a door
-            plays = moves(puzzle, order.choice(plays))
-        solved += plays is None
-        rewards.append(reward + 50 * (plays is None))
-    print(f"{np.mean(rewards):.1f} a puzzle, {solved / num_puzzles:.0%} of them solved")
-    assert 20 < np.mean(rewards) < 23
-
-
-def test_rooms_off_the_chain_are_what_they_should_be():
-    kinds = Counter[Kind]()
-    for key in random_bits(2, np.arange(300)).tolist():
-        puzzle = draw_puzzle(PuzzleLayout(), Dice(key))
-        keys = {sprite for sprites in puzzle.items.values() for sprite in sprites}
-        chain = {
-            colour
-            for rooms, colour in puzzle.passages.items()
-            if colour is not None and all(puzzle.kinds[room] is Kind.PLAIN for room in rooms)
-        }
-        for (a, b), colour in puzzle.passages.items():
-            if colour is None:
-                assert puzzle.kinds[a] is puzzle.kinds[b] is Kind.PLAIN
-        for place, kind in puzzle.kinds.items():
-            kinds[kind] += 1
-            doors = [colour for rooms, colour in puzzle.passages.items() if place in rooms]
-            if kind is Kind.HERRING:
-                assert doors[0] in chain
-            if kind is Kind.TRAP:  # what tempts there is not the key that opens it
-                assert doors[0] in chain
-                assert puzzle.items[place][0] != key_of(doors[0])
-            if kind is Kind.SPARE:
-                assert key_of(doors[0]) not in keys
-    assert kinds[Kind.HERRING] == 300
-    assert 0.5 * 300 < kinds[Kind.TRAP] < 0.8 * 300  # two chains of three have one
+def test_figures_of_a_puzzle_by_hand():
+    """Start, a red key and a red door to the goal; a blue door that no key opens."""
+    start, hall, goal, void = (0, 0), (0, 1), (1, 1), (1, 0)
+    red, blue = 0, 2
+    plan = Plan(
+        start,
+        {start: [red], hall: [], goal: [GOAL], void: []},
+        {
+            frozenset((start, hall)): None,
+            frozenset((hall, goal)): red,
+            frozenset((start, void)): blue,
+            frozenset((void, goal)): red,
+        },
+    )
+    assert figures(plan) == {
+        "rooms": 4,
+        "keys": 1,
+        "doors": 3,
+        "passages without a door": 1,
+        "places of the bounding box": 4,
+        "rooms from start to goal": 2,
+        "keys in the start room": 1,
+        "doors of the start room": 1,
+        "passages of the goal room": 2,
+        "most reward": 52,
+        "fewest doors to the goal": 1,
+        "one door": True,
+    }
+    assert play_in_random_order(plan, random.Random(0)) == (52, True)
+    plan.passages[frozenset((start, void))] = red  # a second red door, which wastes the key
+    plays = {play_in_random_order(plan, random.Random(seed)) for seed in range(20)}
+    assert plays == {(52, True), (2, False)}
 
 
 def test_a_grid_too_small_is_refused():
