@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 Colour = tuple[float, float, float]
 NO_DOOR = 255
-COLOURS: tuple[Colour, ...] = (  # of keys and fences
-    (222, 36, 36),
-    (44, 190, 60),
-    (48, 84, 236),
-    (240, 240, 240),
-    (34, 34, 38),
+COLOURS: tuple[Colour, ...] = (  # of keys and fences; green, blue, black as measured in Lab
+    (236, 0, 0),
+    (0, 241, 0),
+    (0, 0, 231),
+    (236, 236, 236),
+    (0, 0, 0),
 )
 
 
@@ -31,7 +31,7 @@ class CellKind(IntEnum):
 
 class DoorStyle(IntEnum):
     SLAB = 0  # dark ribbed slab; opens by sliding 92 units (H: +x, I: +y) into the wall
-    FENCE = 1  # coloured, see-through rails and posts; disappears when open
+    FENCE = 1  # coloured, see-through rails and posts; opens like a slab
 
 
 class Sprite(IntEnum):

@@ -3,11 +3,14 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from episodic_curiosity.worlds.maze.render import camera as lens
 from episodic_curiosity.worlds.maze.render import effects, textures
 from episodic_curiosity.worlds.maze.render.walk_numba import (
     HALF,
     ONE,
+    ZERO,
     choose_mip,
     f32,
     inverse,
@@ -20,7 +23,11 @@ EYE, NEAR, TILE_UNITS = f32(lens.EYE), f32(lens.NEAR), f32(lens.TILE_UNITS)
 TILE_SIZE = f32(textures.TILE_SIZE)
 SPIN, BOB = f32(2 * math.pi / textures.SPIN_PERIOD), f32(2 * math.pi / textures.BOB_PERIOD)
 FENCE_TOP, FENCE_HEIGHT = f32(effects.FENCE_HEIGHT - lens.EYE), f32(effects.FENCE_HEIGHT)
-FENCE_WIDTH = f32(effects.FENCE_WIDTH)
+FENCE_WIDTH, FENCE_HALF_DEPTH = f32(effects.FENCE_WIDTH), f32(effects.FENCE_HALF_DEPTH)
+OPEN_WIDTH, OPEN_SHIFT = f32(effects.FENCE_OPEN_WIDTH), f32(effects.FENCE_OPEN_SHIFT)
+FIRST_POST, LAST_POST = f32(effects.FENCE_FIRST_POST), f32(effects.FENCE_POSTS - 1)
+POST_GAP, PER_POST_GAP = f32(effects.FENCE_POST_GAP), f32(1 / effects.FENCE_POST_GAP)
+POST_EDGE = f32(effects.FENCE_POST_EDGE)
 
 
 @part_of_kernel
@@ -28,15 +35,23 @@ def place_quad(
     columns: Any, mip_depth: Any, quad: Any, tile: Any, first: Any, last: Any
 ) -> None:
     """Inserts a billboard or a fence into the layers of its columns, sorted by depth."""
-    x, y, normal_x, normal_y, along_x, along_y, top, height = quad
+    x, y, normal_x, normal_y, along_x, along_y, top, height, half_depth = quad
     scale, rows = TILE_UNITS / height, TILE_SIZE / height
     for i in range(first, last):
         dx, dy = columns.dx[i], columns.dy[i]
-        depth = (x * normal_x + y * normal_y) * inverse(normal_x * dx + normal_y * dy)
-        if depth <= NEAR or depth >= columns.depth[i]:
-            continue
+        per_facing = inverse(normal_x * dx + normal_y * dy)
+        depth = (x * normal_x + y * normal_y) * per_facing
         aside = (depth * dx - x) * along_x + (depth * dy - y) * along_y
-        if abs(aside) >= HALF:
+        if half_depth > ZERO:
+            # Posts are as deep as the fence: a ray that passes a post's middle aside may
+            # still meet it.
+            slope = along_x * dx + along_y * dy
+            post = min(max(np.rint((aside - FIRST_POST) * PER_POST_GAP), ZERO), LAST_POST)
+            past = aside - (post * POST_GAP + FIRST_POST)
+            shift = min(max(past, -POST_EDGE), POST_EDGE) - past
+            if abs(shift) < abs(half_depth * per_facing * slope):
+                depth, aside = depth + shift * inverse(slope), aside + shift
+        if depth <= NEAR or depth >= columns.depth[i] or abs(aside) >= HALF:
             continue
         k = 0
         while k < effects.MAX_LAYERS and columns.layer_depth[k, i] <= depth:
@@ -75,7 +90,7 @@ def place_billboards(
         first = int((middle - reach + ONE) * HALF * f32(num_columns)) - 1
         last = int((middle + reach + ONE) * HALF * f32(num_columns)) + 2
         top = item[2] + item[3] * wave + height - EYE
-        quad = x, y, cos, sin, sin / width, -cos / width, top, height
+        quad = x, y, cos, sin, sin / width, -cos / width, top, height, ZERO
         first, last = max(first, 0), min(last, num_columns)
         place_quad(columns, camera.mip_depth, quad, textures.SPRITES + sprite, first, last)
 
@@ -83,19 +98,15 @@ def place_billboards(
 @part_of_kernel
 def place_fences(columns: Any, level_map: Any, camera: Any, scene: Any, n: Any) -> None:
     for door in range(level_map.fences.shape[1]):
-        if scene.open_doors[n] >> door & 1 == 0:
-            fence = level_map.fences[scene.level[n], door]
-            x, y = fence[0] - scene.position[n, 0], fence[1] - scene.position[n, 1]
-            in_x, in_y = fence[2], ONE - fence[2]
-            quad = (
-                x,
-                y,
-                in_y,
-                in_x,
-                in_x / FENCE_WIDTH,
-                in_y / FENCE_WIDTH,
-                FENCE_TOP,
-                FENCE_HEIGHT,
-            )
-            tile = textures.FENCES + int(fence[3])
-            place_quad(columns, camera.mip_depth, quad, tile, 0, len(columns.dx))
+        fence = level_map.fences[scene.level[n], door]
+        x, y = fence[0] - scene.position[n, 0], fence[1] - scene.position[n, 1]
+        in_x, in_y = fence[2], ONE - fence[2]
+        width, tile = FENCE_WIDTH, textures.FENCES + int(fence[3])
+        if scene.open_doors[n] >> door & 1:
+            x, y = x + OPEN_SHIFT * in_x, y + OPEN_SHIFT * in_y
+            width, tile = OPEN_WIDTH, textures.POSTS + int(fence[3])
+        quad = (
+            x, y, in_y, in_x, in_x / width, in_y / width,
+            FENCE_TOP, FENCE_HEIGHT, FENCE_HALF_DEPTH,
+        )  # fmt: skip
+        place_quad(columns, camera.mip_depth, quad, tile, 0, len(columns.dx))

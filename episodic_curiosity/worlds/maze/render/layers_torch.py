@@ -36,6 +36,7 @@ class Quads(NamedTuple):
     along_y: Tensor
     top: Tensor  # of the upper edge, above the eye
     height: Tensor
+    half_depth: Tensor  # of the posts of a fence, else 0
     tile: Tensor  # int32; negative if there is no quad
 
 
@@ -65,6 +66,7 @@ def gather_quads(level_map: LevelMap, pictures: Textures, scene: Scene, rays: Ra
         along_y=-rays.cos / width,
         top=base + bob * wave + height - lens.EYE,
         height=height,
+        half_depth=torch.zeros_like(width),
         tile=torch.where(sprite == 0, -1, textures.SPRITES + sprite),
     )
     if level_map.fences.shape[1] == 0:
@@ -72,17 +74,21 @@ def gather_quads(level_map: LevelMap, pictures: Textures, scene: Scene, rays: Ra
     x, y, in_x, colour = level_map.fences[scene.level].unbind(-1)  # (N, D)
     door = torch.arange(x.shape[1], device=x.device)
     is_open = (scene.open_doors[:, None] >> door) & 1
-    ones = torch.ones_like(x)
+    width = torch.where(is_open == 1, effects.FENCE_OPEN_WIDTH, effects.FENCE_WIDTH)
+    shift = is_open * effects.FENCE_OPEN_SHIFT
+    tile = torch.where(is_open == 1, textures.POSTS, textures.FENCES)
+    in_y, ones = 1 - in_x, torch.ones_like(x)
     fences = Quads(
-        x=x - scene.position[:, :1],
-        y=y - scene.position[:, 1:],
-        normal_x=1 - in_x,
+        x=x + shift * in_x - scene.position[:, :1],
+        y=y + shift * in_y - scene.position[:, 1:],
+        normal_x=in_y,
         normal_y=in_x,
-        along_x=in_x / effects.FENCE_WIDTH,
-        along_y=(1 - in_x) / effects.FENCE_WIDTH,
+        along_x=in_x / width,
+        along_y=in_y / width,
         top=(effects.FENCE_HEIGHT - lens.EYE) * ones,
         height=effects.FENCE_HEIGHT * ones,
-        tile=torch.where(is_open == 1, -1, textures.FENCES + colour.to(torch.int32)),
+        half_depth=effects.FENCE_HALF_DEPTH * ones,
+        tile=(tile + colour).to(torch.int32),
     )
     return Quads(*(torch.cat(pair, 1) for pair in zip(billboards, fences, strict=True)))
 
@@ -112,4 +118,13 @@ def meet_quad(rays: Rays, quad: Quads) -> tuple[Tensor, Tensor]:
     facing = quad.normal_x * rays.dx + quad.normal_y * rays.dy
     depth = (quad.x * quad.normal_x + quad.y * quad.normal_y) * inverse(facing)
     aside_x, aside_y = depth * rays.dx - quad.x, depth * rays.dy - quad.y
-    return depth, aside_x * quad.along_x + aside_y * quad.along_y
+    aside = aside_x * quad.along_x + aside_y * quad.along_y
+    # Posts are as deep as the fence: a ray that passes a post's middle aside may still meet it.
+    slope = quad.along_x * rays.dx + quad.along_y * rays.dy
+    reach = (quad.half_depth * inverse(facing) * slope).abs()
+    post = ((aside - effects.FENCE_FIRST_POST) * (1 / effects.FENCE_POST_GAP)).round()
+    post = post.clamp(0, effects.FENCE_POSTS - 1) * effects.FENCE_POST_GAP
+    past = aside - (post + effects.FENCE_FIRST_POST)
+    shift = past.clamp(-effects.FENCE_POST_EDGE, effects.FENCE_POST_EDGE) - past
+    shift = torch.where(shift.abs() < reach, shift, 0.0)
+    return depth + shift * inverse(slope), aside + shift

@@ -7,6 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from episodic_curiosity.worlds.lab.elements import Colour
+from episodic_curiosity.worlds.maze.render.effects import (
+    FENCE_FIRST_POST,
+    FENCE_HALF_POST,
+    FENCE_POST_GAP,
+    FENCE_POSTS,
+)
 from episodic_curiosity.worlds.maze.render.paint import (
     SIZE,
     Image,
@@ -84,6 +90,13 @@ def layered(*shapes: tuple[NDArray[np.bool_], Colour]) -> Image:
     return image
 
 
+def plain(inside: NDArray[np.bool_], colour: Colour) -> Image:
+    """Paints a shape in one pure colour: keys and fences have to be told apart."""
+    return np.concatenate(
+        [np.broadcast_to(rgb(colour), (SIZE, SIZE, 3)), 255 * inside[..., None]], axis=2
+    ).astype(np.float32)
+
+
 def ellipse(x: float, y: float, across: float, down: float) -> NDArray[np.bool_]:
     inside: NDArray[np.bool_] = ((X - x) / across) ** 2 + ((Y - y) / down) ** 2 < 1
     return inside
@@ -118,7 +131,7 @@ def lolly() -> Image:
 def key(colour: Colour) -> Image:
     bow = ellipse(0.5, 0.19, 0.44, 0.18) & ~ellipse(0.5, 0.19, 0.22, 0.09)
     teeth = box(0.5, 0.72, 0.86, 0.79) | box(0.5, 0.86, 0.8, 0.94)
-    return layered((bow | box(0.4, 0.34, 0.6, 0.99) | teeth, colour))
+    return plain(bow | box(0.4, 0.34, 0.6, 0.99) | teeth, colour)
 
 
 def hat() -> Image:
@@ -158,5 +171,10 @@ def balloon() -> Image:
 
 def fence(colour: Colour) -> Image:
     rails = box(0, 0.03, 1, 0.13) | box(0, 0.87, 1, 0.97)
-    posts = [box(x - 0.05, 0, x + 0.05, 1) for x in (0.06, 0.353, 0.647, 0.94)]
-    return layered((rails | np.any(posts, 0), colour))
+    centres = 0.5 + FENCE_FIRST_POST + FENCE_POST_GAP * np.arange(FENCE_POSTS)
+    posts = [box(x - FENCE_HALF_POST, 0, x + FENCE_HALF_POST, 1) for x in centres]
+    return plain(rails | np.any(posts, 0), colour)
+
+
+def post(colour: Colour) -> Image:
+    return plain(box(0, 0, 1, 1), colour)

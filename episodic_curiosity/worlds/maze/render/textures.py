@@ -30,7 +30,8 @@ FLOORS = WALLS + NUM_WALL_LOOKS
 DECALS = FLOORS + NUM_FLOOR_LOOKS
 SPRITES = DECALS + NUM_DECALS
 FENCES = SPRITES + len(Sprite)
-SLAB = FENCES + 5
+POSTS = FENCES + len(COLOURS)  # of open fences
+SLAB = POSTS + len(COLOURS)
 MARK = SLAB + 1
 NUM_TILES = MARK + 1
 # The sky follows the tiles.
@@ -57,8 +58,8 @@ BOB_PERIOD, SPIN_PERIOD = 1.26, 2.05  # engine seconds
 ITEMS = (
     Item(1.0, 1.0, 0.0, 0.0, 1.0),  # NONE
     Item(25.0, 32.5, 19.0, 4.0, 0.7),  # GOAL
-    Item(40.0, 87.0, 19.0, 4.0, 0.3),  # LOLLY
-    *(Item(36.0, 83.0, 19.0, 4.0, 0.15) for _ in COLOURS),  # KEY_...
+    Item(42.5, 92.3, 19.0, 4.0, 0.3),  # LOLLY
+    *(Item(47.0, 83.0, 19.0, 4.0, 0.15) for _ in COLOURS),  # KEY_...
     Item(62.0, 37.0, 19.0, 0.0, 1.0),  # HAT
     Item(40.0, 51.0, 19.0, 0.0, 1.0),  # CAN
     Item(53.0, 23.0, 19.0, 0.0, 1.0),  # CAKE
@@ -90,6 +91,7 @@ def textures() -> Textures:
         paint_items.cake(),
         paint_items.balloon(),
         *map(paint_items.fence, COLOURS),
+        *map(paint_items.post, COLOURS),
         paint.slab(),
         paint_items.circuit(),
     ]

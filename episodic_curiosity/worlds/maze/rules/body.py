@@ -30,10 +30,12 @@ GAIN = 10 * FRAME_SECONDS * MAX_SPEED  # maximum speed gained per frame
 FRICTION = 6 * FRAME_SECONDS  # fraction of the speed lost per frame ...
 STOP_SPEED = 100.0  # ... or of this speed, if the body is slower
 
-REACH = 15.126  # half the body's width plus the gap that the engine keeps to a surface
+HALF_WIDTH = 15.0  # of the body
+REACH = HALF_WIDTH + 0.126  # the engine keeps a gap to surfaces
 SLAB = 1.0  # how far the walls of a text maze protrude from their cell
-DOOR_HALF_WIDTH, DOOR_HALF_DEPTH = 49.0, 1.0
-DOOR_EDGE = 93.0  # where an open door begins in its cell: six units stay visible
+DOOR_HALF_WIDTH = 49.0
+DOOR_HALF_DEPTH = {DoorStyle.SLAB: 1.0, DoorStyle.FENCE: 4.0}
+DOOR_EDGE = 93.0  # where an open door begins in its cell
 ROUNDING = 0.01  # keeps a body that rests against one wall from catching on another
 NUM_BANDS = 5
 NUM_ANGLES = 65536  # per full turn: the engine's resolution
@@ -245,10 +247,8 @@ def _door_shapes(theme: Theme) -> Tensor:
     """(6, 4) centre and half widths of the doors none, H and I, each shut and open."""
     x, y = theme.cell[0] / 2, theme.cell[1] / 2
     none = (x, y, -1.0, -1.0)
-    wide, deep = DOOR_HALF_WIDTH + REACH, DOOR_HALF_DEPTH + REACH
+    wide, deep = DOOR_HALF_WIDTH + REACH, DOOR_HALF_DEPTH[theme.door_style] + REACH
     shut_h, shut_i = (x, y, wide, deep), (x, y, deep, wide)
-    open_h = open_i = none
-    if theme.door_style == DoorStyle.SLAB:
-        middle, half = (DOOR_EDGE + 99.0) / 2, (99.0 - DOOR_EDGE) / 2 + REACH
-        open_h, open_i = (middle, y, half, deep), (x, middle, deep, half)
+    middle, half = (DOOR_EDGE + 100.0) / 2, (100.0 - DOOR_EDGE) / 2 + REACH
+    open_h, open_i = (middle, y, half, deep), (x, middle, deep, half)
     return torch.tensor([none, none, shut_h, open_h, shut_i, open_i])

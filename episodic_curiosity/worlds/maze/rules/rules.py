@@ -88,6 +88,9 @@ class Rules:
         self.configurations = objects.configurations(device)
         self.mixed_purposes = mix(torch.arange(len(Purpose), device=device))
         self.worth = torch.tensor([WORTH.get(sprite, 0.0) for sprite in Sprite], device=device)
+        self.body_corners = torch.cartesian_prod(  # (2, 4, 1)
+            *2 * [torch.tensor([-body.HALF_WIDTH, body.HALF_WIDTH], device=device)]
+        ).T[..., None]
         self.touch_centre = torch.tensor(TOUCH_CENTRE, device=device)[:, None, None]
         self.touch_half = torch.tensor(TOUCH_HALF, device=device)[:, None, None]
 
@@ -276,9 +279,11 @@ class Rules:
         return state._replace(sprite=sprite, held_key=held_key, ends_at=ends_at), reward
 
     def _use_key(self, state: MazeState) -> tuple[MazeState, Tensor]:
-        """Opens a door for good if a body in its cell holds a key of its colour."""
-        cell = body.cell_at(self.levels.ground, state.position.T)
-        door = self.levels.doors[state.level, cell].long()
+        """Opens a door for good if a body that touches its cell holds a key of its colour."""
+        corners = state.position.T[:, None] + self.body_corners  # (2, 4, N)
+        cells = body.cell_at(self.levels.ground, corners.flatten(1)).view(4, -1)
+        # Doors are two cells apart, so a body touches one at most; NO_DOOR is the largest.
+        door = self.levels.doors[state.level, cells].amin(0).long()
         bit = torch.ones_like(door) << door.clamp(max=62)
         colours = self.levels.door_colours[state.level]
         colour = colours.gather(1, door.clamp(max=colours.shape[1] - 1)[:, None]).squeeze(1)

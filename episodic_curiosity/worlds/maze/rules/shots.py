@@ -88,16 +88,14 @@ def _first_door(
     """Distance to the first door perpendicular to each axis: (2, N)."""
     numbers = _numbers(ground, cells, 0)
     middles = ground.origin + (numbers + 0.5) * ground.cell  # (2, K)
-    faces = middles[:, None] - DOOR_HALF_DEPTH * direction.sign()[..., None]  # (2, N, K)
+    half_depth = DOOR_HALF_DEPTH[doors.style]
+    faces = middles[:, None] - half_depth * direction.sign()[..., None]  # (2, N, K)
     own = numbers.expand(2, position.shape[1], -1)
     met = _cross(ground, level, cells, position, direction, faces, own)
     door = _read(doors.number, met).long().clamp(max=63)
     shut = (doors.open_doors[:, None] >> door) & 1 == 0
-    if doors.style == DoorStyle.SLAB:
-        offset = (met.across - ground.origin.flip(0)[..., None]) % ground.cell.flip(0)[
-            ..., None
-        ]
-        shut = shut | (offset > DOOR_EDGE)
+    offset = (met.across - ground.origin.flip(0)[..., None]) % ground.cell.flip(0)[..., None]
+    shut = shut | (offset > DOOR_EDGE)
     kind = _read(cells, met)
     is_door = torch.stack((kind[0] == body.DOOR_I, kind[1] == body.DOOR_H))
     return _nearest(met.distance, met.inside & is_door & shut)

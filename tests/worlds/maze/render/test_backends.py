@@ -54,7 +54,7 @@ def test_without_billboards_and_shots() -> None:
     assert torch.equal(by_numba, draw_with_torch(scenes, 31, 43))
 
 
-@pytest.mark.parametrize("kind", ["sparse", "doors"])
+@pytest.mark.parametrize("kind", ["sparse", "doors", "dense-1"])
 def test_what_a_gpu_compiles_draws_the_same_and_compiles_once(kind: str) -> None:
     # The tracer runs as on a GPU: one graph, no synchronisation; only the kernels are eager.
     seen = {}

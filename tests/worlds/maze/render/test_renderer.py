@@ -216,6 +216,29 @@ class TestDoors:
         seen = ((red - orange).abs() < 60).all(-1)[30:90, 60:100]
         assert seen.any()
 
+    @pytest.mark.parametrize(
+        ("x", "y", "yaw", "solid"), [(150.0, 450.0, 0.0, False), (330.0, 330.0, 75.0, True)]
+    )
+    def test_a_fence_looks_solid_from_aside(
+        self, x: float, y: float, yaw: float, solid: bool
+    ) -> None:
+        """Gaps of 19 units between posts 8 units deep: nothing is seen beyond 67 degrees."""
+        level = pool_of("ooooo\no  Io\no   o\no   o\no   o\nooooo")  # at x 350, y 400 to 500
+        eye_height = look(level, scene(x, y, yaw), door_style=DoorStyle.FENCE)[60]
+        (columns,) = (eye_height == torch.tensor([236, 0, 0])).all(-1).nonzero(as_tuple=True)
+        width = int(columns.max() - columns.min()) + 1
+        assert width > 15
+        assert (len(columns) == width) == solid
+
+    def test_seven_units_of_an_open_fence_stay_in_the_doorway(self) -> None:
+        opened = scene(open_doors=torch.tensor([1]))
+        picture = look(self.level, opened, door_style=DoorStyle.FENCE)
+        post = (picture == torch.tensor([236, 0, 0])).all(-1)
+        columns = post.any(0).nonzero()
+        # From y 193 to 200 at x 346 to 354, seen from (150, 150) to the east.
+        assert abs(int(columns.min()) - (80 - 80 * 50 / 196)) <= 1.5
+        assert abs(int(columns.max()) - (80 - 80 * 43 / 204)) <= 1.5
+
 
 def test_void_shows_only_sky() -> None:
     islands = pool_of("ooooooo\no  o  o\nooooooo")

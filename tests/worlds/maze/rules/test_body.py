@@ -256,9 +256,11 @@ class TestDoors:
         assert stopped.position[1].item() == pytest.approx(250 - 16.126, abs=1e-3)
         assert self.through(177.8, True).position[1].item() > 350  # 193 - 15.126 = 177.874
 
-    def test_an_open_fence_is_gone(self):
-        assert self.through(183.0, True, DoorStyle.FENCE).position[1].item() > 350
-        assert self.through(183.0, False, DoorStyle.FENCE).position[1].item() < 234
+    def test_a_fence_is_eight_units_deep_and_opens_like_a_slab(self):
+        for x, is_open in ((150.0, False), (183.0, False), (179.0, True)):
+            stopped = self.through(x, is_open, DoorStyle.FENCE)
+            assert stopped.position[1].item() == pytest.approx(250 - 19.126, abs=1e-3)
+        assert self.through(177.8, True, DoorStyle.FENCE).position[1].item() > 350
 
 
 def test_one_body_alone_moves_as_it_does_in_a_crowd():

@@ -257,6 +257,17 @@ class TestKeys:
             game.play("forward")
         assert game.state.position[0, 0] > 400
 
+    @pytest.mark.parametrize(
+        ("x", "reward"), [(284.5, 0.0), (285.0, 1.0), (414.5, 1.0), (415.5, 0.0)]
+    )
+    def test_a_door_opens_when_the_body_touches_its_cell_from_300_to_400(self, x, reward):
+        game = self.game()
+        game.state = game.state._replace(
+            held_key=torch.tensor([0]), sprite=torch.zeros_like(game.state.sprite)
+        )
+        assert game.reward_at(x, 150) == reward
+        assert game.state.held_key.item() == (NO_KEY if reward else 0)
+
     def test_without_a_key_or_with_another_one_it_stays_shut(self):
         game = self.game()
         assert game.reward_at(320, 150) == 0.0

@@ -11,6 +11,7 @@ from episodic_curiosity.worlds.lab.elements import NO_DOOR, Sprite
 from episodic_curiosity.worlds.maze.levels.pool import make_pool
 from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout
 from episodic_curiosity.worlds.maze.levels.stored import LevelPool
+from episodic_curiosity.worlds.maze.rules.state import NEVER
 from episodic_curiosity.worlds.maze.tasks import TASKS
 from tests.worlds.maze.rules.game import Game, cells_of, steps_between
 
@@ -67,7 +68,7 @@ class Walker:
             around = (here + 1, here - 1, here + self.width, here - self.width)
             ahead = min((there for there in around if way[there] >= 0), key=way.__getitem__)
             if self.step(self.towards(point if here == cell else self.middle(ahead))):
-                for _ in range(6 * (self.here() in self.shut())):  # until it has slid open
+                while self.game.state.opens_at.item() < NEVER:  # until it has slid open
                     self.step("look left")
                 return
         raise AssertionError(f"what is in cell {cell} cannot be had from cell {here}")
@@ -106,7 +107,7 @@ class Walker:
 
 
 @pytest.mark.slow
-def test_all_that_can_be_had_of_a_puzzle_is_had_in_a_third_of_its_minute():
+def test_all_that_can_be_had_of_a_puzzle_is_had_in_two_thirds_of_its_minute():
     """And it is as much as the agents of Table 1 have, 19.9 to 22.9."""
     pool = make_pool(PuzzleLayout(), num_levels=200, seed=0, split="test")
     walkers = [Walker(pool, number) for number in range(NUM_PUZZLES)]
@@ -119,4 +120,4 @@ def test_all_that_can_be_had_of_a_puzzle_is_had_in_a_third_of_its_minute():
         f"steps in the mean and {max(last)} at most"
     )
     assert 15 < np.mean(rewards) < 30  # few puzzles: give or take 4
-    assert max(last) < 300
+    assert max(last) < 600
