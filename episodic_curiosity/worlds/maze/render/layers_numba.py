@@ -41,6 +41,8 @@ def place_quad(
         dx, dy = columns.dx[i], columns.dy[i]
         per_facing = inverse(normal_x * dx + normal_y * dy)
         depth = (x * normal_x + y * normal_y) * per_facing
+        if depth <= NEAR or depth >= columns.depth[i]:
+            continue
         aside = (depth * dx - x) * along_x + (depth * dy - y) * along_y
         if half_depth > ZERO:
             # Posts are as deep as the fence: a ray that passes a post's middle aside may
@@ -51,7 +53,7 @@ def place_quad(
             shift = min(max(past, -POST_EDGE), POST_EDGE) - past
             if abs(shift) < abs(half_depth * per_facing * slope):
                 depth, aside = depth + shift * inverse(slope), aside + shift
-        if depth <= NEAR or depth >= columns.depth[i] or abs(aside) >= HALF:
+        if abs(aside) >= HALF:
             continue
         k = 0
         while k < effects.MAX_LAYERS and columns.layer_depth[k, i] <= depth:
