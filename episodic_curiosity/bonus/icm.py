@@ -10,23 +10,23 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import adaptive_avg_pool2d, cross_entropy, normalize
 
 from episodic_curiosity.bonus.auxiliary import Auxiliary, Transitions
 from episodic_curiosity.bonus.base import Bonus, BonusConfig, BonusContext, Sight
 from episodic_curiosity.bonus.diagnosis import Advice
+from episodic_curiosity.bonus.features import (
+    NUM_FEATURES,
+    action_error,
+    feature_network,
+    prediction_model,
+    see,
+)
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.recent import RecentTransitions
 from episodic_curiosity.support.checks import check_at_least, check_number, check_tensor
-from episodic_curiosity.support.compiling import run_network
-from episodic_curiosity.support.convolutions import Halving
 from episodic_curiosity.support.optimiser import Optimiser
-from episodic_curiosity.support.pixels import autocast, computing_in, to_input
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
-SIDE = 42  # of its input frames, in pixels
-NUM_FEATURES = 288  # output of the four convolutions: 32 filters x 3 x 3
-HIDDEN = 256
 MOST = 1.0  # the bonus is clipped at this value
 BATCH, MAX_NORM = 256, 0.5  # of its own Adam: transitions of a step, bound on the gradient
 
@@ -143,7 +143,9 @@ class ICM(Bonus):
             # The scaled bonus is clipped, not the error. It is never negative.
             bonus = (self.config.scale * surprise).clamp(max=MOST)
             if self.recent is not None:
-                self.recent.add(self.previous, seen, action, where=now.stepped)
+                self.recent.add(
+                    now.stepped, observation=self.previous, next_observation=seen, action=action
+                )
         elif self.device.type == "cpu" and now.stepped.any():
             raise ValueError("ICM needs the action that led to each step, got action=None")
         rows = now.rows.view(-1, *(1,) * (seen.dim() - 1))
@@ -155,7 +157,7 @@ class ICM(Bonus):
         if self.recent is None or self._optimiser is None:
             return {}
         self._raise_if_not_finite()
-        batch = self.recent.take()
+        batch = self.recent.take_batch()
         if not len(batch.connected):
             return {}
         generator = torch.Generator().manual_seed(self._seed + 1_000_003 * self._passes)
@@ -209,9 +211,9 @@ class ICMModel(nn.Module):
         self.config = config
         self.is_discrete = num_actions > 0
         action_size = num_actions or math.prod(action_shape)
-        self.features = _features(observation_shape)
-        self.inverse_model = _model(2 * NUM_FEATURES, action_size)
-        self.forward_model = _model(NUM_FEATURES + action_size, NUM_FEATURES)
+        self.features = feature_network(observation_shape)
+        self.inverse_model = prediction_model(2 * NUM_FEATURES, action_size)
+        self.forward_model = prediction_model(NUM_FEATURES + action_size, NUM_FEATURES)
         self.register_buffer("_choices", torch.arange(action_size), persistent=False)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -226,7 +228,8 @@ class ICMModel(nn.Module):
             raise ValueError("ICM needs next_observation, got a minibatch without it")
         # Two calls are 20% faster on a CPU than one of 512 pairs: malloc returns buffers above
         # 32 MB to the system, and the activations would page-fault again at every call.
-        now, after = self._see(batch.observation), self._see(batch.next_observation)  # (B, D)
+        now = see(self.features, batch.observation)  # (B, D)
+        after = see(self.features, batch.next_observation)
         forward = self._forward_error(now, after, batch.action)
         inverse = self._inverse_error(now, after, batch.action)
         share = batch.connected / batch.connected.sum().clamp(min=1)  # (B,)
@@ -240,18 +243,8 @@ class ICMModel(nn.Module):
 
     def surprise(self, previous: Tensor, current: Tensor, action: Tensor) -> Tensor:
         """The error (B,) of the forward model."""
-        now, after = self._see(torch.cat([previous, current])).chunk(2)  # (B, D) each
+        now, after = see(self.features, torch.cat([previous, current])).chunk(2)  # (B, D) each
         return self._forward_error(now, after, action)
-
-    def _see(self, observation: Tensor) -> Tensor:
-        """Returns the features (B, D) of observations."""
-        if observation.dim() == 2:
-            features: Tensor = self.features(to_input(observation))
-            return features
-        device = observation.device
-        with autocast(device, computing_in(device, (SIDE, SIDE))):
-            features = run_network(self.features, observation)
-        return features.float()
 
     def _forward_error(self, now: Tensor, after: Tensor, action: Tensor) -> Tensor:
         inputs = torch.cat([now, self._described(action)], dim=1)
@@ -260,60 +253,13 @@ class ICMModel(nn.Module):
 
     def _inverse_error(self, now: Tensor, after: Tensor, action: Tensor) -> Tensor:
         guess: Tensor = self.inverse_model(torch.cat([now, after], dim=1))  # (B, A)
-        if self.is_discrete:
-            return cross_entropy(guess, action, reduction="none")
-        return (guess - self._described(action)).square().mean(dim=1)
+        return action_error(guess, action)
 
     def _described(self, action: Tensor) -> Tensor:
         """Actions as (B, A) inputs: one-hot, or clipped to [-1, 1] as in the world."""
         if self.is_discrete:
             return (action[:, None] == self._choices).float()
         return action.flatten(1).clamp(-1.0, 1.0)
-
-
-class Shrunk(nn.Module):
-    """Shrinks frames to 42 x 42, with values in [0, 1].
-
-    Of 84 x 84 it takes every second pixel, as the authors' release does; frames whose sides are
-    no multiples of 42 are averaged over areas.
-    """
-
-    def forward(self, frames: Tensor) -> Tensor:
-        height, width = frames.shape[2:]
-        if height % SIDE or width % SIDE:
-            return adaptive_avg_pool2d(to_input(frames), SIDE)
-        return to_input(frames[:, :, :: height // SIDE, :: width // SIDE])
-
-
-def _features(observation_shape: tuple[int, ...]) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    if len(observation_shape) == 3:
-        for num_inputs in (observation_shape[0], 32, 32, 32):
-            layers += [_glorot(Halving(num_inputs, 32, 3)), nn.ELU(inplace=True)]
-        return nn.Sequential(Shrunk(), *layers, nn.Flatten())
-    for num_inputs, num_outputs in ((observation_shape[0], HIDDEN), (HIDDEN, NUM_FEATURES)):
-        layers += [_glorot(nn.Linear(num_inputs, num_outputs)), nn.ELU(inplace=True)]
-    return nn.Sequential(*layers)
-
-
-def _model(num_inputs: int, num_outputs: int) -> nn.Sequential:
-    hidden, output = nn.Linear(num_inputs, HIDDEN), nn.Linear(HIDDEN, num_outputs)
-    return nn.Sequential(_faint(hidden), nn.ReLU(), _faint(output))
-
-
-def _glorot(layer: nn.Linear | nn.Conv2d) -> nn.Module:
-    nn.init.xavier_uniform_(layer.weight)
-    assert layer.bias is not None
-    nn.init.zeros_(layer.bias)
-    return layer
-
-
-def _faint(layer: nn.Linear) -> nn.Linear:
-    """Scales each output's weights to norm 0.01, so that first predictions are near zero."""
-    with torch.no_grad():
-        layer.weight.copy_(0.01 * normalize(torch.randn_like(layer.weight), dim=1))
-        layer.bias.zero_()
-    return layer
 
 
 METHOD = Method(

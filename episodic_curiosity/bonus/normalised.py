@@ -7,13 +7,11 @@ Burda et al. 2019 (RND), section 2.4. Shapes: N environments.
 
 from typing import Any, Self
 
-import torch
 from torch import Tensor
 
 from episodic_curiosity.bonus.auxiliary import Auxiliary
 from episodic_curiosity.bonus.base import Bonus, BonusContext, Sight
-from episodic_curiosity.bonus.statistics import BonusStatistics
-from episodic_curiosity.support.checks import check_number
+from episodic_curiosity.bonus.deviation import ReturnDeviation
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 
@@ -29,22 +27,17 @@ class NormalisedBonus(Bonus):
         gamma: discount of the sum.
     """
 
-    divisor: Tensor  # () float32
-    discounted: Tensor  # (N,) float32
-
     def __init__(self, inner: Bonus, *, gamma: float = 0.99) -> None:
-        check_number("gamma", gamma)
-        if not 0 <= gamma < 1:
-            raise ValueError(f"gamma must be at least 0 and below 1, got {gamma!r}")
-        device = inner.device
-        super().__init__(inner.num_envs, inner.seen_shape, device)
+        super().__init__(inner.num_envs, inner.seen_shape, inner.device)
         self.inner = inner
-        self.gamma = gamma
-        self.register_buffer("divisor", torch.ones((), device=device))
-        self.register_buffer("discounted", torch.zeros(inner.num_envs, device=device))
-        self.past = BonusStatistics(device)  # of all past discounted sums
+        self.deviation = ReturnDeviation(inner.num_envs, gamma, inner.device)
         self.sees, self.needs_views = inner.sees, inner.needs_views  # type: ignore[misc]
         self.advice, self.config = inner.advice, inner.config  # type: ignore[misc]
+
+    @property
+    def divisor(self) -> Tensor:
+        """() float32, what the bonus is divided by."""
+        return self.deviation.divisor
 
     @classmethod
     def for_run(cls, config: Any, spec: WorldSpec, context: BonusContext) -> Self:
@@ -53,18 +46,13 @@ class NormalisedBonus(Bonus):
     def pay(self, now: Sight) -> Tensor:
         """Returns the inner bonus (N,) over the divisor."""
         bonus = self.inner.pay_rows(now)
-        discounted = torch.where(
-            now.rows, self.gamma * self.discounted + bonus, self.discounted
-        )
-        self.discounted.copy_(discounted)
-        self.past.add(discounted, where=now.rows & (discounted != 0))
+        self.deviation.add(bonus, where=now.rows)
         return bonus / self.divisor
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
         """Updates the divisor and calls the inner bonus's `learn`."""
         self._raise_if_not_finite()
-        _, spread = self.past.mean_and_spread()
-        self.divisor.copy_(torch.where(spread > 0, spread, 1.0))
+        self.deviation.update()
         return self.inner.learn(rollout)
 
     def auxiliary(self) -> Auxiliary | None:

@@ -1,6 +1,6 @@
-"""The newest transitions, for bonuses that learn with an optimiser of their own.
+"""The newest steps, for bonuses that learn with an optimiser of their own.
 
-Shapes: S steps are kept, N environments, B transitions.
+Shapes: S steps are kept, N environments, B steps, T steps of a rollout.
 """
 
 from typing import NamedTuple
@@ -8,66 +8,121 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from episodic_curiosity.support.checks import check_at_least
+from episodic_curiosity.bonus.base import Sight
+from episodic_curiosity.support.checks import check_at_least, check_tensor
+from episodic_curiosity.worlds.base import Rollout
 
 
 class RecentBatch(NamedTuple):
-    """B transitions, each within an episode."""
+    """B transitions."""
 
     observation: Tensor  # (B, ...)
     next_observation: Tensor  # (B, ...)
     action: Tensor  # (B,) int64, or (B, ...) float32
-    connected: Tensor  # (B,) bool, all true
+    connected: Tensor  # (B,) bool, both observations are of one episode
 
     def select(self, index: Tensor) -> "RecentBatch":
         return RecentBatch(*(field[index] for field in self))
 
 
-class RecentTransitions(nn.Module):
-    """A ring of the newest S steps of each environment.
+class Recent(nn.Module):
+    """A ring of the newest S steps of each environment: an (S, N, ...) buffer per field."""
 
-    2 * S * N times the bytes of an observation.
-    """
-
-    observation: Tensor  # (S, N, ...)
-    next_observation: Tensor  # (S, N, ...)
-    action: Tensor  # (S, N) int64, or (S, N, ...) float32
-    connected: Tensor  # (S, N) bool, a transition is here, and was not taken yet
+    fresh: Tensor  # (S, N) bool, a step is here, and was not taken yet
     added: Tensor  # (N,) int64, ever
     _env: Tensor  # (N,) int64, 0 .. N - 1
 
-    def __init__(self, num_steps: int, observation: Tensor, action: Tensor) -> None:
-        """Makes room for steps like this (N, ...) observation and action."""
+    def __init__(self, num_steps: int, **fields: Tensor) -> None:
+        """Makes room for steps with fields like these, (N, ...)."""
         super().__init__()
         check_at_least("num_steps", num_steps, 1)
-        env = torch.arange(len(observation), device=observation.device)
-        for name, like in (
-            ("observation", observation),
-            ("next_observation", observation),
-            ("action", action),
-            ("connected", env.bool()),
-        ):
-            self.register_buffer(name, like.new_zeros((num_steps, *like.shape)))
+        like = next(iter(fields.values()))
+        env = torch.arange(len(like), device=like.device)
+        for name, field in (fields | {"fresh": env.bool()}).items():
+            self.register_buffer(name, field.new_zeros((num_steps, *field.shape)))
         self.register_buffer("added", torch.zeros_like(env))
         self.register_buffer("_env", env, persistent=False)
 
-    def add(self, observation: Tensor, after: Tensor, action: Tensor, where: Tensor) -> None:
+    def add(self, where: Tensor, **values: Tensor) -> None:
         """Adds one step of the rows where the (N,) mask is true; never synchronises."""
-        place = (self.added % len(self.connected), self._env)
-        for name, value in (
-            ("observation", observation),
-            ("next_observation", after),
-            ("action", action),
-            ("connected", where),
-        ):
+        place = (self.added % len(self.fresh), self._env)
+        for name, value in (values | {"fresh": where}).items():
             ring: Tensor = getattr(self, name)
             rows = where.view(-1, *(1,) * (value.dim() - 1))
             ring[place] = torch.where(rows, value.to(ring.dtype), ring[place])
         self.added += where
 
-    def take(self) -> RecentBatch:
+    def take(self, *names: str) -> list[Tensor]:
+        """Returns these fields (B, ...) of the steps added since the last call; synchronises."""
+        step, env = self.fresh.nonzero(as_tuple=True)
+        taken = [getattr(self, name)[step, env] for name in names]
+        self.fresh.zero_()
+        return taken
+
+
+class RecentTransitions(Recent):
+    """The newest S transitions: 2 * S * N times the bytes of an observation."""
+
+    def __init__(self, num_steps: int, observation: Tensor, action: Tensor) -> None:
+        """Makes room for steps like this (N, ...) observation and action."""
+        super().__init__(
+            num_steps, observation=observation, next_observation=observation, action=action
+        )
+
+    def take_batch(self) -> RecentBatch:
         """Returns the transitions that were added since the last call; synchronises."""
-        step, env = self.connected.nonzero(as_tuple=True)
-        batch = RecentBatch(*(getattr(self, name)[step, env] for name in RecentBatch._fields))
-        self.connected.zero_()
-        return batch
+        return RecentBatch(*self.take("observation", "next_observation", "action", "fresh"))
+
+
+class Trail(nn.Module):
+    """Makes transitions of the observations that it is shown, and keeps the newest S.
+
+    (2 * S + 1) * N times the bytes of an observation.
+    """
+
+    previous: Tensor  # (N, ...)
+
+    def __init__(self, num_steps: int, observation: Tensor, action: Tensor) -> None:
+        """Makes room for steps like this (N, ...) observation and action."""
+        super().__init__()
+        self.register_buffer("previous", torch.zeros_like(observation))
+        self.recent = RecentTransitions(num_steps, observation, action)
+
+    def add(self, now: Sight) -> None:
+        """Adds the transitions of the rows that have stepped; never synchronises."""
+        if now.seen.dtype != self.previous.dtype:
+            raise ValueError(
+                f"observation must be of dtype {self.previous.dtype}, got {now.seen.dtype}"
+            )
+        if now.action is not None:
+            shape = tuple(self.recent.get_buffer("action").shape[1:])
+            check_tensor("action", now.action, shape, self.previous.device)
+            self.recent.add(
+                now.stepped,
+                observation=self.previous,
+                next_observation=now.seen,
+                action=now.action,
+            )
+        elif now.seen.device.type == "cpu" and now.stepped.any():
+            raise ValueError(
+                "this bonus needs the action that led to each step, got action=None"
+            )
+        rows = now.rows.view(-1, *(1,) * (now.seen.dim() - 1))
+        self.previous.copy_(torch.where(rows, now.seen, self.previous))
+
+
+def transitions_of(rollout: Rollout) -> RecentBatch:
+    """The T * N transitions of a rollout, without copying where it is contiguous."""
+    return RecentBatch(
+        observation=rollout.observation[:-1].flatten(0, 1),
+        next_observation=rollout.observation[1:].flatten(0, 1),
+        action=rollout.action.flatten(0, 1),
+        connected=~rollout.first[1:].flatten(),
+    )
+
+
+def check_has_rollout(rollout: Rollout | None) -> Rollout:
+    """Raises if a bonus that keeps no steps of its own is given no rollout."""
+    if rollout is None:
+        raise ValueError("learn needs the newest steps: give num_steps of 1 or more, got 0")
+    return rollout
