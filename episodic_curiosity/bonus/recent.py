@@ -12,6 +12,8 @@ from episodic_curiosity.bonus.base import Sight
 from episodic_curiosity.support.checks import check_at_least, check_tensor
 from episodic_curiosity.worlds.base import Rollout
 
+NO_STEPS = "learn needs a rollout, or num_steps of at least 1 to keep steps in, got neither"
+
 
 class RecentBatch(NamedTuple):
     """B transitions."""
@@ -53,7 +55,7 @@ class Recent(nn.Module):
         self.added += where
 
     def take(self, *names: str) -> list[Tensor]:
-        """Returns these fields (B, ...) of the steps added since the last call; synchronises."""
+        """Returns fields (B, ...) of the steps added since the last call; synchronises."""
         step, env = self.fresh.nonzero(as_tuple=True)
         taken = [getattr(self, name)[step, env] for name in names]
         self.fresh.zero_()
@@ -111,18 +113,43 @@ class Trail(nn.Module):
         self.previous.copy_(torch.where(rows, now.seen, self.previous))
 
 
-def transitions_of(rollout: Rollout) -> RecentBatch:
-    """The T * N transitions of a rollout, without copying where it is contiguous."""
-    return RecentBatch(
-        observation=rollout.observation[:-1].flatten(0, 1),
-        next_observation=rollout.observation[1:].flatten(0, 1),
-        action=rollout.action.flatten(0, 1),
-        connected=~rollout.first[1:].flatten(),
-    )
+def like_observations(
+    num_envs: int, shape: tuple[int, ...], dtype: torch.dtype | None, device: torch.device | str
+) -> Tensor:
+    """Zeros (N, ...) of a dtype; None: bytes for frames, floats for vectors."""
+    dtype = dtype or (torch.uint8 if len(shape) == 3 else torch.float32)
+    return torch.zeros((num_envs, *shape), dtype=dtype, device=device)
 
 
-def check_has_rollout(rollout: Rollout | None) -> Rollout:
-    """Raises if a bonus that keeps no steps of its own is given no rollout."""
-    if rollout is None:
-        raise ValueError("learn needs the newest steps: give num_steps of 1 or more, got 0")
-    return rollout
+def like_actions(
+    num_envs: int, num_actions: int, shape: tuple[int, ...], device: torch.device | str
+) -> Tensor:
+    """Zeros (N, ...): integers if there are discrete actions, else floats."""
+    if not (num_actions or shape):
+        raise ValueError("this bonus needs num_actions or action_shape, got neither")
+    dtype = torch.int64 if num_actions else torch.float32
+    return torch.zeros((num_envs, *shape), dtype=dtype, device=device)
+
+
+def newest_observations(recent: Recent | None, rollout: Rollout | None) -> Tensor:
+    """The (B, ...) observations of a rollout, or those recorded since the last call."""
+    if rollout is not None:
+        return rollout.observation[1:].flatten(0, 1)
+    if recent is None:
+        raise ValueError(NO_STEPS)
+    (observation,) = recent.take("observation")
+    return observation
+
+
+def newest_transitions(trail: Trail | None, rollout: Rollout | None) -> RecentBatch:
+    """The transitions of a rollout, or those recorded since the last call."""
+    if rollout is not None:
+        return RecentBatch(
+            observation=rollout.observation[:-1].flatten(0, 1),
+            next_observation=rollout.observation[1:].flatten(0, 1),
+            action=rollout.action.flatten(0, 1),
+            connected=~rollout.first[1:].flatten(),
+        )
+    if trail is None:
+        raise ValueError(NO_STEPS)
+    return trail.recent.take_batch()

@@ -1,0 +1,58 @@
+"""A bonus's own Adam: its minibatches, its state, and torch's Adam beside it."""
+
+import pytest
+import torch
+from torch import nn
+
+from episodic_curiosity.bonus.own_adam import OwnAdam
+
+
+def test_four_passes_over_a_share_in_four_minibatches():
+    adam = OwnAdam(layer := nn.Linear(2, 1), 1e-3, seed=0)
+    seen = []
+
+    def loss(index):
+        seen.append(index.tolist())
+        return layer(torch.ones(1, 2)).sum() * 0 + len(seen)
+
+    assert adam.fit(50, loss, share=0.5) == pytest.approx((1 + 16) / 2)
+    assert [len(index) for index in seen] == [6] * 16
+    for start in range(0, 16, 4):  # no sample twice in a pass
+        drawn = sum(seen[start : start + 4], [])
+        assert len(set(drawn)) == 24
+    seen.clear()
+    adam.fit(50, loss, most=3)
+    assert [len(index) for index in seen] == [3] * 16
+    seen.clear()
+    adam.fit(2, loss, share=0.1)
+    assert [len(index) for index in seen] == [1] * 8
+    assert adam.fit(0, loss) is None
+
+
+def test_beside_torchs_adam_and_resumed_to_the_bit():
+    torch.manual_seed(0)
+    one, other, plain = (nn.Linear(3, 2) for _ in range(3))
+    other.load_state_dict(one.state_dict())
+    plain.load_state_dict(one.state_dict())
+    data = torch.randn(16, 3)
+    adam = OwnAdam(one, 1e-2, seed=4)
+
+    def loss(network):
+        return lambda index: network(data[index]).square().mean()
+
+    adam.fit(16, loss(one))
+    reference = torch.optim.Adam(plain.parameters(), 1e-2, eps=1e-5)
+    generator = torch.Generator().manual_seed(4)
+    for _ in range(4):
+        for index in torch.randperm(16, generator=generator).split(4):
+            reference.zero_grad()
+            loss(plain)(index).backward()
+            nn.utils.clip_grad_norm_(plain.parameters(), 0.5)
+            reference.step()
+    torch.testing.assert_close(one.weight, plain.weight)
+
+    resumed = OwnAdam(other, 1e-2, seed=4)
+    resumed.load_state_dict(adam.state_dict())
+    other.load_state_dict(one.state_dict())
+    assert adam.fit(16, loss(one)) == resumed.fit(16, loss(other))
+    assert torch.equal(one.weight, other.weight)
