@@ -1,7 +1,8 @@
 """The paper's F: aggregates the similarities to all memory slots into one number.
 
 Every F takes similarities (N, K), of which the first `count` (N,) in each row are valid, and
-returns (N,). The similarity to an empty memory is zero.
+returns (N,). The similarity to an empty memory is zero. `nearest` and `minimum` do the same for
+distances, which have no upper bound.
 Shapes: N environments, K memory slots.
 """
 
@@ -45,6 +46,20 @@ AGGREGATES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "max": maximum,
     "relative_count": relative_count,
 }
+
+
+def nearest(distance: Tensor, count: Tensor, k: int) -> Tensor:
+    """The k smallest valid distances of each row, in ascending order, padded with infinity.
+
+    Fewer than k columns if there are fewer slots.
+    """
+    real = distance.masked_fill(~_is_real(distance, count), torch.inf)
+    return real.topk(min(k, distance.shape[1]), dim=1, largest=False).values
+
+
+def minimum(distance: Tensor, count: Tensor) -> Tensor:
+    """The distance to the nearest slot; zero if the memory is empty."""
+    return nearest(distance, count, 1)[:, 0].masked_fill(count == 0, 0.0)
 
 
 def _largest(similarity: Tensor, count: Tensor, how_many: int) -> Tensor:

@@ -5,7 +5,7 @@ Savinov et al. 2019, section 2. Shapes: N environments, K memory slots, D embedd
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -74,7 +74,7 @@ class EpisodicBonus(Bonus):
     beforehand (EC).
     """
 
-    learnt = ("r_network",)
+    learnt: ClassVar[tuple[str, ...]] = ("r_network",)
     config: EpisodicConfig
     advice = Advice(
         scale="alpha",
@@ -167,11 +167,9 @@ class EpisodicBonus(Bonus):
 
     def statistics(self) -> dict[str, float]:
         """Bonus statistics since the last call, memory use and refits."""
-        count, capacity = self.memory.count.double(), self.memory.capacity
         metrics = {
             **super().statistics(),
-            "memory_fill": count.mean().item() / capacity,
-            "memory_full": (count == capacity).double().mean().item(),  # share of environments
+            **self.memory.statistics(),
             "r_network_fitted": float(self.r_network.fitted),
         }
         if self.r_network.fitted:
@@ -207,12 +205,8 @@ class EpisodicBonus(Bonus):
 
     def _similarity(self, asked: Tensor) -> Tensor:
         """F (N,) over each environment's memory."""
-        count = self.memory.count
-        slots = self.memory.embeddings  # (N, K, D)
-        if slots.device.type == "cpu":  # no synchronisation needed: skip empty slots
-            slots = slots[:, : max(1, int(count.max()))]
-        similarity = self.r_network.compare(slots, asked)  # (N, K)
-        return AGGREGATES[self.config.aggregate](similarity, count)
+        similarity = self.r_network.compare(self.memory.slots, asked)  # (N, K)
+        return AGGREGATES[self.config.aggregate](similarity, self.memory.count)
 
 
 def _seen(rollout: Rollout) -> Tensor:

@@ -89,6 +89,24 @@ class EpisodicMemory(nn.Module):
         """(N,) int64, number of filled slots; these come first."""
         return self.added.clamp(max=self.capacity)
 
+    @property
+    def slots(self) -> Tensor:
+        """(N, K, D), of which the first `count` of each row are filled.
+
+        On a CPU without the slots that are empty in every row: it does not synchronise there.
+        """
+        if self.device.type != "cpu":
+            return self.embeddings
+        return self.embeddings[:, : max(1, int(self.count.max()))]
+
+    def statistics(self) -> dict[str, float]:
+        """Metrics of its use; synchronises with the GPU."""
+        count = self.count.double()
+        return {
+            "memory_fill": count.mean().item() / self.capacity,
+            "memory_full": (count == self.capacity).double().mean().item(),  # of environments
+        }
+
     def clear(self, where: Tensor) -> None:
         """Clears the memory of the environments where the (N,) mask is true."""
         check_mask("where", where, self.num_envs, self.device)
