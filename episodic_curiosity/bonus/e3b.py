@@ -1,0 +1,82 @@
+"""Exploration by elliptical episodic bonuses (E3B).
+
+Henaff et al. 2022, section 3. Shapes: N environments, D embedding, S steps.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.bonus.base import Sight
+from episodic_curiosity.bonus.diagnosis import Advice
+from episodic_curiosity.bonus.inverse_dynamics import EmbeddingBonus, EmbeddingConfig
+from episodic_curiosity.bonus.method import Method
+from episodic_curiosity.support.checks import check_number
+
+
+@dataclass(frozen=True, kw_only=True)
+class E3BConfig(EmbeddingConfig):
+    """The published lambda; the rest is ours and not searched."""
+
+    scale: float = 0.01  # of the bonus
+    ridge: float = 0.1  # lambda, as published
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("scale", self.scale, above=0)
+        check_number("ridge", self.ridge, above=0)
+
+
+class E3B(EmbeddingBonus):
+    """b = scale * phi^T C^-1 phi, C = lambda I + the sum of phi phi^T in this episode.
+
+    phi is the embedding, learnt by inverse dynamics. C^-1 is kept for every environment, by
+    rank-one updates: N * D * D * 4 bytes.
+    The arguments are those of EmbeddingBonus.
+    """
+
+    defaults = E3BConfig
+    learnt = ("inverse",)
+    advice = Advice(is_bounded=False)
+    config: E3BConfig
+    inverted: Tensor  # (N, D, D) float32, C^-1
+    _empty: Tensor  # (D, D) float32, C^-1 when an episode begins
+
+    def __init__(
+        self, observation_shape: tuple[int, ...], num_envs: int, **options: Any
+    ) -> None:
+        super().__init__(observation_shape, num_envs, **options)
+        config = self.config
+        empty = torch.eye(config.embedding_size, device=self.device) / config.ridge
+        self.register_buffer("inverted", empty.repeat(num_envs, 1, 1))
+        self.register_buffer("_empty", empty, persistent=False)
+
+    def pay(self, now: Sight) -> Tensor:
+        embedding = self.embed(now)
+        return self.config.scale * self.rate(embedding, now.opens, now.rows)
+
+    def rate(self, embedding: Tensor, opens: Tensor, rows: Tensor) -> Tensor:
+        """Returns phi^T C^-1 phi (N,) for (N, D) embeddings, and adds those of `rows` to C.
+
+        Where `opens`, C begins anew.
+        """
+        inverted = self.inverted
+        inverted.copy_(torch.where(opens[:, None, None], self._empty, inverted))
+        embedding = embedding.masked_fill(~rows[:, None], 0.0)  # which adds nothing
+        across = torch.bmm(inverted, embedding[:, :, None])  # (N, D, 1)
+        length = (embedding * across.squeeze(2)).sum(dim=1)  # (N,)
+        # Sherman and Morrison; both factors the same, so that C^-1 stays symmetric.
+        across = across / (1 + length).sqrt()[:, None, None]
+        inverted.baddbmm_(across, across.transpose(1, 2), alpha=-1)
+        return length
+
+
+METHOD = Method(
+    name="ppo+e3b",
+    line="elliptical episodic bonus: embeddings unlike the others of the episode",
+    config=E3BConfig,
+    bonus=E3B,
+    ppo={},
+)
