@@ -1,0 +1,208 @@
+"""Episodic novelty through temporal distance (ETD): far in time from all of memory.
+
+Jiang et al. 2025. Shapes: N environments, K memory slots, D size of each of the two parts of an
+embedding, T steps, B pairs.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from episodic_curiosity.bonus.aggregates import minimum
+from episodic_curiosity.bonus.base import Bonus, BonusConfig, BonusContext, Sight
+from episodic_curiosity.bonus.diagnosis import Advice
+from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.bonus.method import Method
+from episodic_curiosity.bonus.own_adam import OwnAdam
+from episodic_curiosity.bonus.quasimetric import TemporalDistance, quasimetric
+from episodic_curiosity.bonus.recent import NO_STEPS
+from episodic_curiosity.reachability.experience import Experience, Frames
+from episodic_curiosity.reachability.recorded import RecordedSteps
+from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.support.randomness import random_unit, seed_words
+from episodic_curiosity.worlds.base import Rollout, WorldSpec
+
+BATCH = 256  # B at most: each observation is compared with what followed all the others
+
+
+@dataclass(frozen=True, kw_only=True)
+class ETDConfig(BonusConfig):
+    """All ours, not searched: the paper has settings per task."""
+
+    scale: float = 0.01  # of the bonus
+    gamma: float = 0.99  # pairs are j steps apart with probability (1 - gamma) gamma^(j - 1)
+    memory_capacity: int = 1000  # K
+    embedding_size: int = 64  # D
+    learning_rate: float = 3e-4
+
+    def __post_init__(self) -> None:
+        check_number("scale", self.scale, above=0)
+        check_number("gamma", self.gamma, above=0)
+        if self.gamma >= 1:
+            raise ValueError(f"gamma must be above 0 and below 1, got {self.gamma!r}")
+        check_at_least("memory_capacity", self.memory_capacity, 1)
+        check_at_least("embedding_size", self.embedding_size, 1)
+        check_number("learning_rate", self.learning_rate, above=0)
+
+
+class ETD(Bonus):
+    """b = scale * min over memory of d(m, o), a learnt distance in time from m to o.
+
+    The distance is a quasi-metric, learnt by telling what followed an observation from what
+    did not (InfoNCE). The memory holds every observation of the episode as it was embedded
+    when it was stored, 2 * N * K * D * 4 bytes; a full one replaces a random one.
+
+    Args:
+        observation_shape: of one environment, (channels, height, width) or (features,).
+        num_envs: N, the number of environments.
+        config: the settings.
+        num_steps: the newest steps of each environment that `learn` takes in, and so the
+            farthest pairs: num_steps * N times the bytes of an observation; 0: `learn` is given
+            rollouts.
+        seed: of all random numbers.
+        device: of all tensors.
+    """
+
+    sees = "observation"
+    learnt = ("model",)
+    advice = Advice(
+        is_bounded=False, if_full="try a bonus.memory_capacity above {config.memory_capacity}"
+    )
+    config: ETDConfig
+
+    def __init__(
+        self,
+        observation_shape: tuple[int, ...],
+        num_envs: int,
+        config: ETDConfig | None = None,
+        *,
+        num_steps: int = 128,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(num_envs, observation_shape, device)
+        self.config = config = config or ETDConfig()
+        self._seed = seed_words(seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            model = TemporalDistance(observation_shape, config.embedding_size)
+        self.model = model.to(device)
+        self.adam = OwnAdam(self.model, config.learning_rate, seed)
+        self.memory = EpisodicMemory(
+            num_envs,
+            config.memory_capacity,
+            2 * config.embedding_size,
+            seed=seed,
+            device=device,
+        )
+        check_at_least("num_steps", num_steps, 0)
+        self._num_steps = num_steps
+        self.recorded: RecordedSteps | None = None  # made for the first observation
+
+    @classmethod
+    def for_run(cls, config: ETDConfig, spec: WorldSpec, context: BonusContext) -> Self:
+        return cls(
+            spec.observation_shape,
+            spec.num_envs,
+            config,
+            num_steps=0,
+            seed=context.seed,
+            device=spec.device,
+        )
+
+    def pay(self, now: Sight) -> Tensor:
+        if self._num_steps:
+            self.recorded = self.recorded or self._room(now.seen.dtype)
+            self.recorded.add(now.seen, now.opens, where=now.rows)
+        embedding = self.model.embed(now.seen)
+        return self.config.scale * self.rate(embedding, now.opens, now.rows)
+
+    def rate(self, embedding: Tensor, opens: Tensor, rows: Tensor) -> Tensor:
+        """Returns the distances (N,) of (N, 2 * D) embeddings, and stores those of `rows`.
+
+        Where `opens`, the memory is emptied first.
+        """
+        self.memory.clear(where=opens)
+        distance = quasimetric(self.memory.slots, embedding[:, None])  # (N, K)
+        nearest = minimum(distance, self.memory.count)
+        self.memory.add(embedding, where=rows)
+        return nearest
+
+    def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
+        """Fits the distance to the newest steps."""
+        self._raise_if_not_finite()
+        if rollout is not None:
+            newest: Experience = Frames(rollout.observation, rollout.first)
+        elif not self._num_steps:
+            raise ValueError(NO_STEPS)
+        elif self.recorded is None:
+            return {}
+        else:
+            newest = self.recorded.newest()
+        left = steps_left(newest.first)  # (T, N)
+        time, env = left.nonzero(as_tuple=True)
+        number = torch.arange(len(time), device=left.device)
+        draw = random_unit(*self._seed, self.adam.passes, number)
+        later = time + steps_ahead(draw, left[time, env], self.config.gamma)
+
+        def loss(index: Tensor) -> Tensor:
+            before = newest.views(time[index], env[index])
+            return self.model.loss(before, newest.views(later[index], env[index]))
+
+        mean = self.adam.fit(len(time), loss, most=BATCH)
+        return {} if mean is None else {"etd_loss": mean}
+
+    def statistics(self) -> dict[str, float]:
+        return super().statistics() | self.memory.statistics()
+
+    def get_extra_state(self) -> Any:
+        """The recorded steps."""
+        return None if self.recorded is None else self.recorded.state_dict()
+
+    def set_extra_state(self, state: Any) -> None:
+        if state is None:
+            self.recorded = None
+        else:
+            self.recorded = self.recorded or self._room(state["views"].dtype)
+            self.recorded.load_state_dict(state)
+
+    def check_extra_state(self, extra: Any) -> None:
+        if extra is None:
+            return
+        if not self._num_steps:
+            raise ValueError("the bonus's state must be of an ETD without recorded steps")
+        (self.recorded or self._room(extra["views"].dtype)).check_state(extra)
+
+    def _room(self, dtype: torch.dtype) -> RecordedSteps:
+        shape = self.seen_shape
+        assert shape is not None
+        return RecordedSteps(self._num_steps, self.num_envs, shape, dtype, self.device)
+
+
+def steps_left(first: Tensor) -> Tensor:
+    """(T, N) int64, the later steps of the same episode, given where episodes begin."""
+    num_steps = len(first)
+    time = torch.arange(num_steps + 1, device=first.device)[:, None]
+    border = torch.where(first, time[:-1], num_steps)
+    border = torch.cat([border[1:], torch.full_like(border[:1], num_steps)])
+    following = border.flip(0).cummin(dim=0).values.flip(0)  # the next border
+    return following - time[:-1] - 1
+
+
+def steps_ahead(draw: Tensor, most: Tensor, gamma: float) -> Tensor:
+    """(B,) int64 from 1 to `most`, geometric, for (B,) draws in [0, 1) and bounds."""
+    within = 1 - gamma ** most.double()  # the probability of at most so many
+    ahead = torch.log1p(-draw.double() * within) / math.log(gamma)
+    return torch.minimum(ahead.long() + 1, most)
+
+
+METHOD = Method(
+    name="ppo+etd",
+    line="temporal distance: far in time from all of the episode's memory",
+    config=ETDConfig,
+    bonus=ETD,
+    ppo={},
+)
