@@ -6,12 +6,18 @@ from episodic_curiosity.agent.network import Agent, load_agent
 from episodic_curiosity.bonus.base import Bonus, BonusConfig, BonusContext, Sight
 from episodic_curiosity.bonus.constant import ConstantBonus
 from episodic_curiosity.bonus.curiosity import EpisodicCuriosity
+from episodic_curiosity.bonus.e3b import E3B, E3BConfig
+from episodic_curiosity.bonus.ec_rnd import ECRND, ECRNDConfig
+from episodic_curiosity.bonus.etd import ETD, ETDConfig
 from episodic_curiosity.bonus.icm import ICM
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.bonus.method import Method
+from episodic_curiosity.bonus.ngu import NGU, NGUConfig
 from episodic_curiosity.bonus.normalised import NormalisedBonus
+from episodic_curiosity.bonus.noveld import NovelD, NovelDConfig
 from episodic_curiosity.bonus.oracle import GridOracle
 from episodic_curiosity.bonus.registry import register_method
+from episodic_curiosity.bonus.rnd import RND, RNDConfig
 from episodic_curiosity.reachability.experience import Frames
 from episodic_curiosity.reachability.network import FAST, PAPER, SMALL, RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig
@@ -32,15 +38,23 @@ from episodic_curiosity.worlds.family import Family
 from episodic_curiosity.worlds.registry import make_world, register_family
 
 __all__ = [
+    "E3B",
+    "ECRND",
+    "ETD",
     "FAST",
     "ICM",
+    "NGU",
     "PAPER",
+    "RND",
     "SMALL",
     "Agent",
     "Bonus",
     "BonusConfig",
     "BonusContext",
     "ConstantBonus",
+    "E3BConfig",
+    "ECRNDConfig",
+    "ETDConfig",
     "EpisodicCuriosity",
     "EpisodicMemory",
     "Family",
@@ -50,9 +64,13 @@ __all__ = [
     "GridOracle",
     "LoadError",
     "Method",
+    "NGUConfig",
     "NormalisedBonus",
+    "NovelD",
+    "NovelDConfig",
     "OnlineConfig",
     "PairsConfig",
+    "RNDConfig",
     "RNetwork",
     "Rollout",
     "Sight",

@@ -2,7 +2,19 @@
 
 import functools
 
-from episodic_curiosity.bonus import constant, episodic, icm, nothing, oracle
+from episodic_curiosity.bonus import (
+    constant,
+    e3b,
+    ec_rnd,
+    episodic,
+    etd,
+    icm,
+    ngu,
+    nothing,
+    noveld,
+    oracle,
+    rnd,
+)
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.support.checks import check_type
 from episodic_curiosity.support.plugins import register_plugins
@@ -18,6 +30,12 @@ _methods = {
         oracle.METHOD,
         episodic.EC,
         episodic.ECO,
+        rnd.METHOD,
+        ngu.METHOD,
+        e3b.METHOD,
+        noveld.METHOD,
+        etd.METHOD,
+        ec_rnd.METHOD,
     )
 }
 

@@ -12,10 +12,16 @@ from typing import Any
 from episodic_curiosity.agent.ppo import PPOConfig
 from episodic_curiosity.bonus.base import BonusConfig
 from episodic_curiosity.bonus.constant import ConstantConfig
+from episodic_curiosity.bonus.e3b import E3BConfig
+from episodic_curiosity.bonus.ec_rnd import ECRNDConfig
 from episodic_curiosity.bonus.episodic import EpisodicConfig
+from episodic_curiosity.bonus.etd import ETDConfig
 from episodic_curiosity.bonus.icm import ICMConfig
+from episodic_curiosity.bonus.ngu import NGUConfig
+from episodic_curiosity.bonus.noveld import NovelDConfig
 from episodic_curiosity.bonus.oracle import OracleConfig
 from episodic_curiosity.bonus.registry import find_method
+from episodic_curiosity.bonus.rnd import RNDConfig
 from episodic_curiosity.support.checks import check_choice
 from episodic_curiosity.worlds.family import Budget, Family, split_task
 from episodic_curiosity.worlds.registry import find_family, read_task
@@ -106,13 +112,31 @@ _GYM_EC = _settings(OURS, _LAB, 2.5e-4, 2.0535250e-3, EpisodicConfig(alpha=0.030
 _GYM = {name: dataclasses.replace(settings, source=OURS) for name, settings in _MAZE.items()}
 _GYM |= {"ppo+ec": _GYM_EC, "ppo+eco": _GYM_EC}
 
+
+def _with_the_field(methods: dict[str, Settings]) -> dict[str, Settings]:
+    """Adds the bonuses of other papers, with EC's learning rate and entropy."""
+    ec = methods["ppo+ec"]
+    assert isinstance(ec.bonus, EpisodicConfig)
+    bonuses: dict[str, BonusConfig] = {
+        "ppo+rnd": RNDConfig(),
+        "ppo+ngu": NGUConfig(),
+        "ppo+e3b": E3BConfig(),
+        "ppo+noveld": NovelDConfig(),
+        "ppo+etd": ETDConfig(),
+        "ppo+ec-rnd": ECRNDConfig(**dataclasses.asdict(ec.bonus)),
+    }
+    return methods | {
+        name: Settings(ppo=ec.ppo, bonus=bonus, source=OURS) for name, bonus in bonuses.items()
+    }
+
+
 # By family, or by task if the paper has a table for each task.
 SETTINGS = {
-    "maze": _MAZE,
-    "vizdoom": _VIZDOOM,
-    "ant/no-reward": _ANT_NO_REWARD,
-    "ant/escape-circle": _ANT_ESCAPE,
-    "gym": _GYM,
+    "maze": _with_the_field(_MAZE),
+    "vizdoom": _with_the_field(_VIZDOOM),
+    "ant/no-reward": _with_the_field(_ANT_NO_REWARD),
+    "ant/escape-circle": _with_the_field(_ANT_ESCAPE),
+    "gym": _with_the_field(_GYM),
 }
 
 
