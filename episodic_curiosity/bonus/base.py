@@ -195,7 +195,11 @@ class Bonus(nn.Module, ABC):
     def load_learnt(self, state: Mapping[str, Any], names: tuple[str, ...]) -> None:
         """Takes these modules and buffers from a state of any number of environments."""
         own, found = (
-            {name: part for name, part in tensors.items() if name.split(".")[0] in names}
+            {
+                name: part
+                for name, part in tensors.items()
+                if any(f"{name}.".startswith(f"{whole}.") for whole in names)
+            }
             for tensors in (self._tensors(), state)
         )
         if difference := first_difference(found, own):

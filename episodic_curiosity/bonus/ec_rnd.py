@@ -92,7 +92,7 @@ class ECRND(EpisodicBonus):
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:  # noqa: ARG002
         """Fits RND's predictor to the newest steps."""
         self._raise_if_not_finite()
-        (embedding,) = self.recent.take("embedding")
+        (embedding,) = self.recent.take_fields("embedding")
         return self.lifelong.learn(embedding)
 
 

@@ -157,7 +157,7 @@ class ICM(Bonus):
         if self.recent is None or self._optimiser is None:
             return {}
         self._raise_if_not_finite()
-        batch = self.recent.take_batch()
+        batch = self.recent.take()
         if not len(batch.connected):
             return {}
         generator = torch.Generator().manual_seed(self._seed + 1_000_003 * self._passes)

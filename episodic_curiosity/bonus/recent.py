@@ -54,7 +54,7 @@ class Recent(nn.Module):
             ring[place] = torch.where(rows, value.to(ring.dtype), ring[place])
         self.added += where
 
-    def take(self, *names: str) -> list[Tensor]:
+    def take_fields(self, *names: str) -> list[Tensor]:
         """Returns fields (B, ...) of the steps added since the last call; synchronises."""
         step, env = self.fresh.nonzero(as_tuple=True)
         taken = [getattr(self, name)[step, env] for name in names]
@@ -71,9 +71,11 @@ class RecentTransitions(Recent):
             num_steps, observation=observation, next_observation=observation, action=action
         )
 
-    def take_batch(self) -> RecentBatch:
+    def take(self) -> RecentBatch:
         """Returns the transitions that were added since the last call; synchronises."""
-        return RecentBatch(*self.take("observation", "next_observation", "action", "fresh"))
+        return RecentBatch(
+            *self.take_fields("observation", "next_observation", "action", "fresh")
+        )
 
 
 class Trail(nn.Module):
@@ -137,7 +139,7 @@ def newest_observations(recent: Recent | None, rollout: Rollout | None) -> Tenso
         return rollout.observation[1:].flatten(0, 1)
     if recent is None:
         raise ValueError(NO_STEPS)
-    (observation,) = recent.take("observation")
+    (observation,) = recent.take_fields("observation")
     return observation
 
 
@@ -152,4 +154,4 @@ def newest_transitions(trail: Trail | None, rollout: Rollout | None) -> RecentBa
         )
     if trail is None:
         raise ValueError(NO_STEPS)
-    return trail.recent.take_batch()
+    return trail.recent.take()

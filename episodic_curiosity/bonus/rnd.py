@@ -54,7 +54,7 @@ class RND(Bonus):
     """
 
     sees = "observation"
-    learnt = ("distillation", "deviation")
+    learnt = ("distillation", "deviation.divisor")
     advice = Advice(is_bounded=False, if_constant="the predictor knows all that is seen")
     config: RNDConfig
 

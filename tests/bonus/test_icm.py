@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from episodic_curiosity.bonus.base import BonusContext
-from episodic_curiosity.bonus.icm import ICM, ICMConfig, ICMModel, Shrunk
+from episodic_curiosity.bonus.features import Shrunk
+from episodic_curiosity.bonus.icm import ICM, ICMConfig, ICMModel
 from tests.worlds.on_paper import spec
 
 

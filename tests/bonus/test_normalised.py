@@ -85,7 +85,7 @@ def test_rows_that_are_left_out_keep_their_sum():
     bonus = normalised(torch.tensor([[4.0, 8.0], [2.0, 99.0]]), gamma=0.5)
     paid_next(bonus)
     bonus.bonus(torch.zeros(2, 1), where=torch.tensor([True, False]))
-    assert bonus.discounted.tolist() == [4.0, 8.0]
+    assert bonus.deviation.discounted.tolist() == [4.0, 8.0]
     bonus.learn()
     spread = (2 * (4 - 16 / 3) ** 2 + (8 - 16 / 3) ** 2) / 3
     assert bonus.divisor.item() == pytest.approx(spread**0.5)

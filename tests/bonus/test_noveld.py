@@ -51,7 +51,7 @@ def test_beside_a_loop():
 
 
 def test_the_first_visit_is_what_the_novelty_test_says():
-    """Directions that differ by less than the threshold are one place; lengths do not matter."""
+    """Directions within the threshold are one place, whatever their lengths."""
     bonus = noveld(num_envs=2, novelty_threshold=0.2)
     target = torch.zeros(2, 512)
 

@@ -18,8 +18,7 @@ def test_four_passes_over_a_share_in_four_minibatches():
     assert adam.fit(50, loss, share=0.5) == pytest.approx((1 + 16) / 2)
     assert [len(index) for index in seen] == [6] * 16
     for start in range(0, 16, 4):  # no sample twice in a pass
-        drawn = sum(seen[start : start + 4], [])
-        assert len(set(drawn)) == 24
+        assert len(set().union(*seen[start : start + 4])) == 24
     seen.clear()
     adam.fit(50, loss, most=3)
     assert [len(index) for index in seen] == [3] * 16

@@ -1,15 +1,20 @@
 """The bonuses of other papers in whole runs, tiny ones: they train, and resume to the byte."""
 
 import math
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
+from episodic_curiosity.bonus.base import shown
 from episodic_curiosity.bonus.registry import methods
+from episodic_curiosity.runs.build import load_bonus
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.settings import OURS, SETTINGS, find_settings
 from episodic_curiosity.runs.train import train
+from episodic_curiosity.worlds.registry import make_world
 from tests.runs.killing import what_is_left
 from tests.runs.tiny_runs import PLAY_STEPS, tiny_run
 
@@ -63,6 +68,14 @@ def test_it_trains_and_resumes_to_the_byte(method, tmp_path, stop_after, monkeyp
     assert told >= {"bonus_mean", "bonus_spread"} | LOSSES[method]
     assert all(math.isfinite(value) for line in lines for value in line.values())
     assert lines[-1]["bonus_mean"] != 0
+
+    size = (36, 36)  # as for a film, of another number of environments
+    with closing(make_world("maze/sparse", num_envs=3, seed=0, observation_size=size)) as world:
+        bonus = load_bonus(run_of(method), world, whole)
+        bonus.begin(shown(bonus, world.reset()))
+        action = torch.zeros(3, dtype=torch.int64)
+        seen = shown(bonus, world.step(action))
+        assert (bonus.bonus(seen, action=action) != 0).any()
 
     stop_after(4)
     with pytest.raises(Stopped):
