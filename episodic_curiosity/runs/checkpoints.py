@@ -1,12 +1,8 @@
 """Checkpoints: everything a run needs to resume, in folders that are complete or absent.
 
-A run has them in `checkpoints/<number>/`, as `state.safetensors` and `state.json`. A state is a
-nested dict of tensors, numbers, strings, booleans, None and lists of these.
+A run has them in `checkpoints/<number>/`, as `state.safetensors` and `state.json`.
 """
 
-import hashlib
-import json
-import math
 import os
 import re
 import shutil
@@ -14,19 +10,14 @@ import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torch import Tensor
-
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.files import remove_folder
 from episodic_curiosity.support.saving import LoadError
-
-State = dict[str, Any]
+from episodic_curiosity.support.state_files import State, read_state, save_state
 
 CHECKPOINTS = "checkpoints"  # in a run's folder
 KIND = "state"
-# In state.json these replace values that JSON lacks: {"$tensor": name}, {"$float": "nan"}.
-TENSOR, FLOAT = "$tensor", "$float"
 
 
 class Checkpoint(NamedTuple):
@@ -51,15 +42,11 @@ class Checkpoints:
         the checkpoint's folder.
         """
         check_at_least("number", number, 0)
-        tensors: dict[str, Tensor] = {}
-        tree = _to_json({"lines": lines, "steps": steps, "state": state}, "", tensors)
-        config = {"state": tree, "sha256": _fingerprint(tree)}
-
         final = self.path(number)
         unfinished = _aside(final, "new")
         self._remove_hidden()
         try:
-            saving.save(unfinished, KIND, tensors, config)
+            save_state(unfinished, KIND, {"lines": lines, "steps": steps, "state": state})
             _sync(unfinished)
             if final.exists() or final.is_symlink():
                 # A folder cannot replace another atomically: killed right here, a run resumes
@@ -135,72 +122,15 @@ def written_by(path: Path) -> str:
 
 
 def _read(path: Path) -> State:
-    config, tensors = saving.read(path, KIND)
-    tree = config.get("state")
-    if not isinstance(tree, dict) or config.get("sha256") != _fingerprint(tree):
-        raise LoadError(f"{path / KIND}.json is not as it was written (fingerprints differ)")
-    is_complete = tree.keys() == {"lines", "steps", "state"}
-    if not (is_complete and _is_count(tree["lines"], 0) and _is_count(tree["steps"], -1)):
+    content = read_state(path, KIND)
+    is_complete = content.keys() == {"lines", "steps", "state"}
+    if not (is_complete and _is_count(content["lines"], 0) and _is_count(content["steps"], -1)):
         raise LoadError(f"{path} is not a checkpoint of a run")
-    try:
-        content: State = _from_json(tree, tensors)
-    except (KeyError, ValueError, TypeError, RecursionError):
-        raise LoadError(f"{path / KIND}.json does not describe a state") from None
     return content
 
 
 def _is_count(value: Any, least: int) -> bool:
     return type(value) is int and value >= least
-
-
-def _to_json(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
-    """The value with its tensors moved into `tensors`, each under its JSON pointer."""
-    if isinstance(value, Tensor):
-        # A copy: tensors that share memory cannot be written.
-        tensors[name] = value.detach().to("cpu", copy=True)
-        return {TENSOR: name}
-    if isinstance(value, float) and not math.isfinite(value):
-        return {FLOAT: repr(float(value))}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, list):
-        return [_to_json(item, f"{name}/{i}", tensors) for i, item in enumerate(value)]
-    if isinstance(value, dict):
-        for key in value:
-            if not isinstance(key, str) or key.startswith("$"):
-                raise TypeError(
-                    f"the keys of a state must be strings that do not begin with $, "
-                    f"got {key!r} in {name or 'the checkpoint'}"
-                )
-        return {
-            key: _to_json(item, f"{name}/{_escape(key)}", tensors)
-            for key, item in value.items()
-        }
-    raise TypeError(
-        f"a state holds tensors, numbers, strings, booleans, None, lists and dicts, "
-        f"got {type(value).__name__} at {name}"
-    )
-
-
-def _from_json(value: Any, tensors: dict[str, Tensor]) -> Any:
-    if isinstance(value, list):
-        return [_from_json(item, tensors) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if TENSOR in value:
-        return tensors[value[TENSOR]]
-    if FLOAT in value:
-        return float(value[FLOAT])
-    return {key: _from_json(item, tensors) for key, item in value.items()}
-
-
-def _escape(key: str) -> str:
-    """A part of a JSON pointer, so that {"a/b": ...} and {"a": {"b": ...}} stay apart."""
-    return key.replace("~", "~0").replace("/", "~1")
-
-
-def _fingerprint(tree: Any) -> str:
-    return hashlib.sha256(json.dumps(tree).encode()).hexdigest()
 
 
 def _aside(path: Path, ending: str) -> Path:
