@@ -18,6 +18,7 @@ ROOMS = (
     "runs",
     "experiments",
     "show",
+    "adapters",
     "cli",
     "testing",
 )

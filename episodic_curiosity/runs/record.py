@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from episodic_curiosity.runs.checkpoints import CHECKPOINTS, Checkpoints, State
+from episodic_curiosity.runs.checkpoints import CHECKPOINTS, Checkpoints
 from episodic_curiosity.runs.metrics_files import (
     METRICS,
     TIMING,
@@ -33,6 +33,7 @@ from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.files import append_to_file, check_own, remove_folder
 from episodic_curiosity.support.saving import LoadError
+from episodic_curiosity.support.state_files import State
 from episodic_curiosity.support.version import code_version
 
 CONFIG = "config.json"

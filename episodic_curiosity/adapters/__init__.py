@@ -1,0 +1,1 @@
+"""Curiosity in the training loops of other libraries, one module each."""
