@@ -185,11 +185,11 @@ class AdapterConformance:
 
     def test_a_bonus_for_other_environments_is_refused(self, new: Any) -> None:
         with pytest.raises(ValueError, match="must be for 3 environments, got one for 5"):
-            new(Spy(5))
-        new(Spy(5), training=False)
+            new(Spy(5)).reset()
+        play(new(Spy(5), training=False), 2)
         other = EpisodicCuriosity(RNetwork((3, 8, 8)), NUM_ENVS)
         with pytest.raises(ValueError, match=r"for views of shape \(3, 8, 8\), got \(4,\)"):
-            new(other)
+            new(other).reset()
 
 
 def play(loop: Loop, steps: int = STEPS, *, begin: bool = True) -> list[list[Transition]]:

@@ -149,6 +149,17 @@ def test_environments_in_processes(mode):
     loops[1].close()
 
 
+@pytest.mark.parametrize("options", [None, {"reset_mask": np.array([True, False, True])}])
+def test_a_reset_instead_of_the_reset_on_the_next_step(options):
+    """The first episode of environment 0 is one step long."""
+    envs = CuriousVectorEnv(clockworks(AutoresetMode.NEXT_STEP), Spy(NUM_ENVS))
+    envs.reset()
+    envs.step(np.zeros(NUM_ENVS, np.int64))
+    envs.reset(options=options)
+    _, _, _, _, info = envs.step(np.zeros(NUM_ENVS, np.int64))
+    assert info["bonus"].tolist() == [0.5, 0.5 if options is None else 1.0, 0.5]
+
+
 BONUSES = {
     "ec": lambda: ec.EpisodicCuriosity(ec.RNetwork((4,)), NUM_ENVS),
     "icm": lambda: ec.ICM((4,), NUM_ENVS, num_actions=4, observation_dtype=torch.float32),
