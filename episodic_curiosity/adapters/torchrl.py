@@ -4,7 +4,6 @@ Shapes: N environments, the product of the environment's batch size.
 """
 
 from collections.abc import Callable
-from operator import itemgetter
 from typing import Any, Self
 
 import torch
@@ -30,7 +29,7 @@ class CuriosityTransform(Transform):  # type: ignore[misc]
 
     Args:
         bonus: what to pay, made for as many environments.
-        view: from a tensordict of N rows to what curiosity sees.
+        view: from a tensordict of N rows to what curiosity sees; None: its "observation".
         weight: factor on the bonus.
         training: False: nothing is paid or stored.
     """
@@ -39,12 +38,12 @@ class CuriosityTransform(Transform):  # type: ignore[misc]
         self,
         bonus: Bonus,
         *,
-        view: Callable[[TensorDictBase], Tensor] = itemgetter("observation"),
+        view: Callable[[TensorDictBase], Tensor] | None = None,
         weight: float = 1.0,
         training: bool = True,
     ) -> None:
         super().__init__(in_keys=["reward"], out_keys=["reward", "task_reward", "bonus"])
-        self.view = view
+        self.view = _observation if view is None else view
         self.curiosity = AttachedBonus(bonus, bonus.num_envs, weight=weight, training=training)
 
     def train(self, mode: bool = True) -> Self:
@@ -119,6 +118,16 @@ class CuriosityTransform(Transform):  # type: ignore[misc]
     @property
     def _is_one_hot(self) -> bool:
         return isinstance(self.parent.full_action_spec.get("action", None), OneHot)
+
+
+def _observation(tensordict: TensorDictBase) -> Tensor:
+    keys = list(tensordict.keys())
+    if "observation" not in keys:
+        raise ValueError(
+            f"view must be given where there is no 'observation', got {', '.join(keys)}"
+        )
+    observation: Tensor = tensordict["observation"]
+    return observation
 
 
 def _rows(tensordict: TensorDictBase, key: str) -> Tensor | None:

@@ -27,7 +27,7 @@ from episodic_curiosity.testing.adapters import (
     transitions_of,
 )
 from episodic_curiosity.testing.clockwork import NUM_ACTIONS, Clockwork, Spy
-from tests.adapters.test_gymnasium import finished_returns
+from tests.adapters.test_gymnasium import Pictures, finished_returns
 
 POSITION = Composite(position=Unbounded((3,)))
 EVERYWHERE = np.ones(NUM_ENVS, bool)
@@ -177,6 +177,13 @@ def test_a_single_environment_is_a_batch_of_one():
     found = rollout["next", "reward"].flatten().tolist()
     wanted = [each.reward for each, _ in zip(transitions_of(2, 1.0), found, strict=False)]
     assert found == wanted
+
+
+def test_a_view_is_needed_where_observations_have_other_names():
+    env = wrapped(lambda: Pictures(Clockwork(0)))
+    env = TransformedEnv(env, CuriosityTransform(ec.ConstantBonus(1)))
+    with pytest.raises(ValueError, match=r"where there is no 'observation', got .*image"):
+        env.reset()
 
 
 def test_a_transform_within_the_workers_is_refused():
