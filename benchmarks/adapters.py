@@ -4,8 +4,8 @@
 
 Each library steps environments that return a stored frame at once: without curiosity, with an
 adapter whose bonus is constant, and with episodic curiosity (memories of 200, EC). The three
-alternate for several rounds, and the shortest call of each counts. `adapter` is what the wrapper
-costs by itself, `curiosity` what embedding, comparing and remembering cost on top, in
+alternate for several rounds, and the shortest call of each counts. `adapter` is what the
+wrapper costs by itself, `curiosity` what embedding, comparing and remembering cost on top, in
 microseconds per environment step; the share is the adapter's of the whole step.
 """
 
