@@ -65,7 +65,7 @@ class AttachedBonus(nn.Module):
 
     def learn(self) -> dict[str, float]:
         """Lets the bonus learn, as ECO and ICM do; call it between rollouts."""
-        return self.bonus.learn() if self.training else {}
+        return self.bonus.learn() if self.training and self.bonus.learns else {}
 
     def metrics(self) -> dict[str, float]:
         """Metrics of the bonus, before its weight, since the last call."""

@@ -71,6 +71,7 @@ class Bonus(nn.Module, ABC):
     learnt: ClassVar[tuple[str, ...]] = ()  # modules and buffers that a trained run hands on
     advice: ClassVar[Advice] = Advice()  # for warnings when curiosity cannot work
     pays: ClassVar[bool] = True  # False: there is nothing to show
+    learns = True  # False: `learn` of a custom loop would have nothing to do
     needs_views = False  # `learn` needs `snapshot` or `view` in the trainer's rollouts
     config: Any = None
 

@@ -64,6 +64,7 @@ class ECRND(EpisodicBonus):
     ) -> None:
         config = config or ECRNDConfig()
         super().__init__(r_network, num_envs, config, seed=seed)
+        self.learns = True  # RND's predictor
         size, device = r_network.slot_size, self.device
         distillation = RandomDistillation(
             (size,),

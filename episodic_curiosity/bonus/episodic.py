@@ -106,6 +106,7 @@ class EpisodicBonus(Bonus):
             device=device,
         )
         self.fitting = fitting
+        self.learns = fitting is not None
         self.needs_views = fitting is not None and not fitting.records
 
     @classmethod
@@ -146,10 +147,14 @@ class EpisodicBonus(Bonus):
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
         """Refits the R-network if that is due, and returns the metrics of the refit.
 
-        Without `fitting` there is nothing to learn. A refit clears the memories, because their
-        embeddings are of the previous network.
+        A refit clears the memories, because their embeddings are of the previous network.
         """
         if self.fitting is None:
+            if rollout is None:
+                raise ValueError(
+                    "learn refits the R-network during training: give online=OnlineConfig(), "
+                    "got an R-network that is fitted beforehand"
+                )
             return {}
         if rollout is not None:
             self.fitting.extend(_seen(rollout), rollout.first[:-1])

@@ -53,7 +53,7 @@ class NormalisedBonus(Bonus):
         """Updates the divisor and calls the inner bonus's `learn`."""
         self._raise_if_not_finite()
         self.deviation.update()
-        return self.inner.learn(rollout)
+        return self.inner.learn(rollout) if self.inner.learns else {}
 
     def auxiliary(self) -> Auxiliary | None:
         return self.inner.auxiliary()

@@ -3,13 +3,14 @@
 A variant changes a run by dotted paths into its config, as the options of `curiosity train` do.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from episodic_curiosity.experiments.results import Key, Result
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import resolve
-from episodic_curiosity.runs.record import differences, shown
+from episodic_curiosity.runs.record import ABSENT, differences, shown
 from episodic_curiosity.runs.settings import find_budget
 from episodic_curiosity.support.checks import check_choice
 from episodic_curiosity.worlds.family import split_task
@@ -89,14 +90,26 @@ def why_stale(result: Result, cell: Cell, episodes: int = 0) -> str | None:
     """The reason why a result does not count for the cell as it is today; None where it does.
 
     The words continue the name of the result's file. At least `episodes` of the test are
-    wanted. Raises where the cell's `run` does.
+    wanted. A field that the result lacks is an option that came later: it counts as equal where
+    the cell does not use it. Raises where the cell's `run` does.
     """
-    if changes := list(differences(result.config, cell.run().to_dict())):
-        name, was, now = changes[0]
+    run = cell.run()
+    for name, was, now in differences(result.config, run.to_dict()):
+        if was is ABSENT and _is_default(run, name):
+            continue
         return f"was measured with another config ({name} was {shown(was)}, now {shown(now)})"
     if result.episodes is not None and result.episodes < episodes:
         return f"was measured on {result.episodes} test episodes, {episodes} are wanted"
     return None
+
+
+def _is_default(config: Any, path: str) -> bool:
+    """Whether the field at a dotted path has its default value."""
+    *above, name = path.split(".")
+    for part in above:
+        config = getattr(config, part)
+    defaults = {field.name: field.default for field in dataclasses.fields(config)}
+    return bool(getattr(config, name) == defaults[name])
 
 
 def _set(plain: dict[str, Any], path: str, value: Any) -> None:

@@ -148,7 +148,7 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
         decay_horizon=1.1 if batch.as_published else 1.0,
         clip_values=batch.as_published,
         timeouts_are_ends=batch.as_published,
-        separate_networks=batch.as_published,
+        separate_networks=batch.as_published and not _sees_frames(task),
     )
     return Run(
         task=task,
@@ -162,6 +162,11 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
         r_network=_r_network(task, record, sizes, steps) if record.r_network else None,
         record=sizes.record,
     )
+
+
+def _sees_frames(task: str) -> bool:
+    """Whether the policy's observations are frames for sure; other worlds may have vectors."""
+    return find_family(task).frames in ("shared", "separate")
 
 
 def _batch(task: str, sizes: Preset) -> Batch:

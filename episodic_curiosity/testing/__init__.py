@@ -1,4 +1,4 @@
-"""Conformance suites of worlds, bonuses and adapters, this package's and others; need pytest."""
+"""Conformance suites of worlds, bonuses and adapters, for any package; they need pytest."""
 
 try:
     import pytest

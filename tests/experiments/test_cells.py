@@ -194,6 +194,20 @@ def test_a_result_is_stale_against_another_cell():
     assert why_stale(result, today, 513) == words
 
 
+def test_an_option_that_came_later_and_is_not_used_is_no_difference():
+    today = cell(method="ppo", table="table1")
+    result = measured(today, num_episodes=512)
+    del result.config["ppo"]["bonus_head"]
+    assert why_stale(result, today) is None
+    variant = Variant(name="head", changes=(("ppo.bonus_head", True),))
+    used = Cell(key=today.key._replace(variant="head"), variant=variant)
+    assert why_stale(result, used) == (
+        "was measured with another config (ppo.bonus_head was absent, now true)"
+    )
+    del result.config["ppo"]["num_steps"]  # set by the preset
+    assert "ppo.num_steps was absent" in why_stale(result, today)
+
+
 def test_metrics_are_those_of_the_papers_columns():
     table = EXPERIMENTS["table1"]
     assert table.metric("maze/no-reward-no-fire") == "coverage"

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from episodic_curiosity.bonus.registry import methods
 from episodic_curiosity.reachability.network import PAPER
-from episodic_curiosity.runs import settings
 from episodic_curiosity.runs.presets import PRESETS, resolve
 from episodic_curiosity.runs.train import make_agent
 from episodic_curiosity.worlds.registry import known_tasks, make_world
@@ -128,7 +128,7 @@ def test_an_ant_without_curiosity_draws_nothing():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("method", settings.METHODS)
+@pytest.mark.parametrize("method", methods())
 @pytest.mark.parametrize("task", [*known_tasks(), "gym/CartPole-v1"])
 def test_every_combination_shares_its_rollouts_out_evenly(task, method, preset):
     run = resolve(task, method, preset, PRESETS[preset].steps, seed=0)
