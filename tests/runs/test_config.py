@@ -13,6 +13,7 @@ from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.worlds.ant.config import AntConfig
 from episodic_curiosity.worlds.maze.config import MazeConfig
 from episodic_curiosity.worlds.registry import make_world
+from tests.runs.tiny_runs import METHODS
 
 
 def a_run(method: str = "ppo", **changes) -> Run:
@@ -30,7 +31,7 @@ def through_json(run: Run) -> dict:
 
 
 @pytest.mark.parametrize("preset", presets.PRESETS)
-@pytest.mark.parametrize("method", methods())
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("task", ["maze/no-reward+noise", "gym/CartPole-v1"])
 def test_a_run_comes_back_from_json_as_it_was(task, method, preset):
     run = resolve(task, method, preset, 20_000_000, seed=2**63 - 1)
@@ -201,6 +202,14 @@ def test_the_fast_r_network_takes_the_embedder_that_views_need():
 
 def test_a_run_has_a_name():
     assert a_run("ppo+eco", task="maze/sparse+noise").name == "maze-sparse_noise__ppo_eco__s3"
+
+
+def test_every_method_says_what_it_is():
+    known = methods()
+    assert sorted(known) == sorted(METHODS)
+    for name, method in known.items():
+        assert method.name == name
+        assert len(method.line.splitlines()) == 1
 
 
 def test_random_play_that_is_too_brief_is_refused_before_it_begins():
