@@ -63,13 +63,14 @@ class E3B(EmbeddingBonus):
         Where `opens`, C begins anew.
         """
         inverted = self.inverted
-        inverted.copy_(torch.where(opens[:, None, None], self._empty, inverted))
+        if self.device.type != "cpu" or opens.any():  # a CPU can ask, and saves a pass over all
+            inverted.copy_(torch.where(opens[:, None, None], self._empty, inverted))
         embedding = embedding.masked_fill(~rows[:, None], 0.0)  # which adds nothing
-        across = torch.bmm(inverted, embedding[:, :, None])  # (N, D, 1)
-        length = (embedding * across.squeeze(2)).sum(dim=1)  # (N,)
+        across = torch.bmm(embedding[:, None], inverted)  # (N, 1, D), as C^-1 is symmetric
+        length = (embedding * across.squeeze(1)).sum(dim=1)  # (N,)
         # Sherman and Morrison; both factors the same, so that C^-1 stays symmetric.
         across = across / (1 + length).sqrt()[:, None, None]
-        inverted.baddbmm_(across, across.transpose(1, 2), alpha=-1)
+        inverted.addcmul_(across.transpose(1, 2), across, value=-1)
         return length
 
 
