@@ -223,7 +223,8 @@ def main() -> None:
 
 
 def print_ec(device: str, seconds: float) -> None:
-    """Prints EC's table, D = 512."""
+    """Prints EC's table."""
+    print(f"`ppo+ec`, D = {SIZE}")
     print("|  N |    K |   loop | split mlp |  un-shared dot | mlp/loop | dot/loop |")
     print("|---:|-----:|-------:|----------:|---------------:|---------:|---------:|")
     for num_envs in (16, 64):

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from episodic_curiosity.bonus.aggregates import AGGREGATES
+from episodic_curiosity.bonus.aggregates import AGGREGATES, minimum, nearest
 
 SIMILARITY = torch.tensor([[0.1, 0.9, 0.4, 0.7, 0.2]])
 
@@ -52,3 +52,15 @@ def test_percentile_and_tenth_largest_agree_with_numpy(num_slots, data):
         ]
         found = AGGREGATES[name](torch.tensor(similarity), torch.tensor(counts))
         np.testing.assert_allclose(found.numpy(), expected, atol=1e-6)
+
+
+def test_nearest_and_minimum_by_hand():
+    """Distances have no bound; what is beyond the count is not there."""
+    distance = torch.tensor(
+        [[700.0, 3.0, 50.0, 0.0], [9.0, 8.0, 7.0, 6.0], [1.0, 1.0, 1.0, 1.0]]
+    )
+    count = torch.tensor([3, 1, 0])
+    infinity = float("inf")
+    assert nearest(distance, count, 2).tolist() == [[3, 50], [9, infinity], [infinity] * 2]
+    assert nearest(distance, count, 9).shape == (3, 4)
+    assert minimum(distance, count).tolist() == [3, 9, 0]

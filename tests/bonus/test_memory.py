@@ -112,3 +112,14 @@ def test_bad_calls():
         memory.clear(torch.ones(3, dtype=torch.bool))
     with pytest.raises(ValueError, match="replacement must be one of random, fifo, got 'lifo'"):
         EpisodicMemory(2, 4, 3, replacement="lifo")
+
+
+def test_slots_are_those_in_use_and_statistics_count_them():
+    memory = EpisodicMemory(3, 4, 2)
+    assert memory.slots.shape == (3, 1, 2)
+    assert memory.statistics() == {"memory_fill": 0.0, "memory_full": 0.0}
+    for number in range(4):
+        memory.add(torch.full((3, 2), float(number)), torch.tensor([True, number < 2, False]))
+    assert memory.slots.shape == (3, 4, 2)
+    assert memory.statistics() == {"memory_fill": 0.5, "memory_full": pytest.approx(1 / 3)}
+    assert memory.to("meta").slots.shape == (3, 4, 2)

@@ -19,6 +19,10 @@ def test_four_passes_over_a_share_in_four_minibatches():
     assert [len(index) for index in seen] == [6] * 16
     for start in range(0, 16, 4):  # no sample twice in a pass
         assert len(set().union(*seen[start : start + 4])) == 24
+    first = seen.copy()
+    seen.clear()
+    adam.fit(50, loss, share=0.5)
+    assert seen != first  # another order in every call
     seen.clear()
     adam.fit(50, loss, most=3)
     assert [len(index) for index in seen] == [3] * 16

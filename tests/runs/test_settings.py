@@ -26,6 +26,7 @@ PRINTED = {
     ("ant/escape-circle", "ppo+ec"): ("4.64e-05", "1.78e-06", "1", "0.25"),
 }
 BUILT_IN = ("ppo", "ppo+1", "ppo+icm", "ppo+oracle", "ppo+ec", "ppo+eco")
+BUILT_IN += ("ppo+rnd", "ppo+ngu", "ppo+e3b", "ppo+noveld", "ppo+etd", "ppo+ec-rnd")
 # Of ICM: forward inverse ratio and loss strength. Of EC: memory size, beta, F.
 ICM = {"vizdoom": (0.2, 10), "maze": (0.96, 64)}
 MEMORY = {

@@ -17,7 +17,9 @@ def tiny_run(
     method: str = "ppo", task: str = "maze/sparse", *, num_updates: int = 10, seed: int = 0
 ) -> Run:
     """Four environments; in mazes of 9 x 9 cells the clock cuts episodes off after 40 steps."""
-    steps = NUM_ENVS * NUM_STEPS * num_updates + PLAY_STEPS * (method == "ppo+ec")
+    steps = NUM_ENVS * NUM_STEPS * num_updates + PLAY_STEPS * (
+        method in ("ppo+ec", "ppo+ec-rnd")
+    )
     run = resolve(task, method, "cpu", steps, seed)
     world = replace(run.world, num_envs=NUM_ENVS)
     if task.startswith("maze/"):
