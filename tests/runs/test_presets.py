@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
+from episodic_curiosity.bonus.registry import methods
 from episodic_curiosity.reachability.network import PAPER
 from episodic_curiosity.runs.presets import PRESETS, resolve
+from episodic_curiosity.runs.train import make_agent
 from episodic_curiosity.worlds.registry import known_tasks, make_world
-from tests.runs.tiny_runs import METHODS
 
 
 def test_paper_is_the_published_setting():
@@ -86,6 +87,25 @@ def test_paper_and_cpu_have_one_batch_for_all(preset, sizes, task):
     assert (run.world.num_envs, run.ppo.num_steps, run.ppo.num_minibatches) == sizes
 
 
+@pytest.mark.parametrize(
+    ("task", "preset", "separate"),
+    [
+        ("gym/CartPole-v1", "paper", True),
+        ("gym/CartPole-v1", "gpu", True),
+        ("gym/CartPole-v1", "cpu", False),
+        ("maze/sparse", "gpu", False),
+    ],
+)
+def test_vectors_have_separate_networks_as_published(task, preset, separate):
+    run = resolve(task, "ppo", preset, 20_000_000, seed=0)
+    options = run.world.options("train")
+    if task.startswith("maze"):
+        options["num_levels"] = 2
+    world = make_world(task, num_envs=2, seed=0, **options)
+    assert make_agent(run, world.spec).config.separate_networks == separate
+    world.close()
+
+
 def test_doom_has_the_published_budget_and_colours_for_curiosity():
     play = resolve("vizdoom/sparse", "ppo+ec", "paper", 10**7, seed=0).r_network.random_play
     assert (play.steps, play.fit.iterations) == (300_000, 50_000)
@@ -108,7 +128,7 @@ def test_an_ant_without_curiosity_draws_nothing():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", methods())
 @pytest.mark.parametrize("task", [*known_tasks(), "gym/CartPole-v1"])
 def test_every_combination_shares_its_rollouts_out_evenly(task, method, preset):
     run = resolve(task, method, preset, PRESETS[preset].steps, seed=0)
