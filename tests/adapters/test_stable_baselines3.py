@@ -5,6 +5,7 @@ import pytest
 import torch
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.monitor import Monitor
@@ -212,6 +213,15 @@ def test_positions_come_from_the_infos():
     env = CuriousVecEnv(clockworks(), oracle, view=FromInfo("place"))
     with pytest.raises(ValueError, match="infos must have 'place', got none in row 0"):
         env.reset()
+
+
+def test_continuous_actions():
+    icm = ec.ICM((3,), 2, action_shape=(1,), observation_dtype=torch.float32)
+    env = CuriousVecEnv(make_vec_env("Pendulum-v1", n_envs=2), icm)
+    ppo(env, seed=0).learn(32, callback=CuriosityCallback())
+    assert icm.recent.action[:16].abs().sum() > 0
+    assert icm.metrics()["bonus_mean"] > 0
+    assert icm.learn()["icm_forward_loss"] > 0
 
 
 def picture(observation):

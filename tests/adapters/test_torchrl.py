@@ -12,7 +12,7 @@ from torch import nn
 from torchrl.collectors import Collector
 from torchrl.data.tensor_specs import Composite, Unbounded
 from torchrl.envs import Compose, ParallelEnv, RewardSum, SerialEnv, TransformedEnv
-from torchrl.envs.libs.gym import GymWrapper, default_info_dict_reader
+from torchrl.envs.libs.gym import GymEnv, GymWrapper, default_info_dict_reader
 from torchrl.envs.utils import check_env_specs
 from torchrl.objectives.value import GAE
 
@@ -177,6 +177,14 @@ def test_a_single_environment_is_a_batch_of_one():
     found = rollout["next", "reward"].flatten().tolist()
     wanted = [each.reward for each, _ in zip(transitions_of(2, 1.0), found, strict=False)]
     assert found == wanted
+
+
+def test_continuous_actions():
+    icm = ec.ICM((3,), 2, action_shape=(1,), observation_dtype=torch.float32)
+    envs = SerialEnv(2, partial(GymEnv, "Pendulum-v1"))
+    rollout = TransformedEnv(envs, CuriosityTransform(icm)).rollout(6)
+    assert torch.equal(icm.recent.action[:6], rollout["action"].transpose(0, 1))
+    assert (rollout["next", "bonus"] > 0).all()
 
 
 def test_a_view_is_needed_where_observations_have_other_names():
