@@ -112,7 +112,7 @@ class CuriousVectorEnv(VectorWrapper[Any, Any, Any, Any, Array]):
         return seen
 
     def _before_reset(self, now: Array, info: dict[str, Any], ended: Array) -> Array:
-        """What was seen (N, ...) after the step; `now` has the first views of new episodes."""
+        """Returns the views (N, ...) after the step; in `now`, new episodes have begun."""
         if isinstance(self.view, FromInfo):
             return with_rows(now, ended, _from(info["final_info"], self.view)[ended])
         final = stacked(self.single_observation_space, list(info["final_obs"][ended]))

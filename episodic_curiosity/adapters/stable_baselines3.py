@@ -102,7 +102,7 @@ class CuriousVecEnv(VecEnvWrapper):
         return observation, reward + bonus, done, infos
 
     def _begins_with(self, observation: VecEnvObs) -> Array:
-        """What is seen (N, ...) where an episode begins."""
+        """Returns the views (N, ...) that episodes begin with."""
         if isinstance(self.view, FromInfo):
             return _from(self.unwrapped.reset_infos, self.view)
         seen: Array = self.view(observation)
@@ -111,7 +111,7 @@ class CuriousVecEnv(VecEnvWrapper):
     def _stepped_to(
         self, observation: VecEnvObs, done: Array, infos: list[dict[str, Any]]
     ) -> Array:
-        """What is seen (N, ...) after the step, the last observations of episodes included."""
+        """Returns the views (N, ...) after the step, the last ones of episodes included."""
         if isinstance(self.view, FromInfo):
             return _from(infos, self.view)
         seen: Array = self.view(observation)
@@ -155,7 +155,7 @@ class CuriosityCallback(BaseCallback):
 
 
 class CuriousCheckpointCallback(CheckpointCallback):
-    """Saves curiosity beside each model: `NAME.curiosity/` beside `NAME.zip`.
+    """Saves curiosity with each model: `NAME.curiosity/` next to `NAME.zip`.
 
     `env.curiosity.load("NAME.curiosity")` restores it.
     """

@@ -1,4 +1,4 @@
-"""What curiosity sees of another library's observations.
+"""Views: the part of another library's observations that curiosity sees.
 
 A view is a function from a batch of observations to (N, ...) bytes or floats. It may be called
 with fewer rows: each depends on its own observation alone. Shapes: N environments.
