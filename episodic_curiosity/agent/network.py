@@ -20,6 +20,7 @@ from torch.distributions import Categorical, Independent, Normal
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least, check_views
 from episodic_curiosity.support.compiling import compile_varying, run_network
+from episodic_curiosity.support.convolutions import tiny_strides
 from episodic_curiosity.support.pixels import (
     BLOCK,
     autocast,
@@ -32,7 +33,7 @@ from episodic_curiosity.support.randomness import random_unit
 
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 
-NATURE_SIDE = 36  # the smallest frame that the three convolutions accept
+NATURE_SIDE = 36  # the smallest frame that the Nature CNN accepts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +55,15 @@ class AgentConfig:
                 f"observation_shape must be (channels, height, width) or (features,), "
                 f"got {shape}"
             )
-        if len(shape) == 3 and min(shape[1:]) < NATURE_SIDE:
-            raise ValueError(
-                f"frames must be at least {NATURE_SIDE} x {NATURE_SIDE}, got {shape}"
-            )
         if len(shape) == 3 and self.separate_networks:
             raise ValueError(f"separate_networks are for vectors, got frames of {shape}")
+
+    @property
+    def is_tiny(self) -> bool:
+        """True for frames that the Nature CNN is too large for."""
+        return (
+            len(self.observation_shape) == 3 and min(self.observation_shape[1:]) < NATURE_SIDE
+        )
 
 
 class Output(NamedTuple):
@@ -80,7 +84,8 @@ class Decision(NamedTuple):
 class Agent(nn.Module):
     """The Nature CNN for frames, two layers of 64 for vectors; policy and value heads.
 
-    The CNN computes in bfloat16 where that is faster; weights and heads are float32.
+    Frames under 36 pixels have a CNN with smaller kernels and strides. The CNNs compute in
+    bfloat16 where that is faster; weights and heads are float32.
 
     Args:
         observation_shape: of one observation, (channels, height, width) or (features,).
@@ -111,7 +116,9 @@ class Agent(nn.Module):
             separate_networks=separate_networks,
         )
         self.value_body: nn.Module | None = None
-        if len(observation_shape) == 3:
+        if self.config.is_tiny:
+            self.body, num_features = _tiny_cnn(self.config.observation_shape)
+        elif len(observation_shape) == 3:
             self.body, num_features = _nature_cnn(self.config.observation_shape)
         else:
             # The release's gain; torch's for tanh is 5/3.
@@ -182,7 +189,8 @@ class Agent(nn.Module):
             features: Tensor = self.body(to_input(observation))
             return features
         dtype = computing_in(self.device, self.config.observation_shape)
-        inputs = blocks_to_input(observation, dtype)
+        as_input = to_input if self.config.is_tiny else blocks_to_input
+        inputs = as_input(observation, dtype)
         with autocast(self.device, dtype):
             features = run_network(self.body, inputs)
         return features.float()
@@ -240,6 +248,20 @@ def _nature_cnn(observation_shape: tuple[int, ...]) -> tuple[nn.Module, int]:
         nn.Flatten(),
     )
     num_features = convolutions(to_blocks(torch.zeros(1, *observation_shape))).shape[1]
+    last = _orthogonal(nn.Linear(num_features, 512), gain)
+    return nn.Sequential(*convolutions, last, nn.ReLU(inplace=True)), 512
+
+
+def _tiny_cnn(observation_shape: tuple[int, ...]) -> tuple[nn.Module, int]:
+    """The Nature CNN's channels with 3 x 3 kernels, and strides that leave small frames."""
+    gain = nn.init.calculate_gain("relu")
+    channels = (observation_shape[0], 32, 64, 64)
+    layers: list[nn.Module] = []
+    for number, stride in enumerate(tiny_strides(observation_shape[1:], 3)):
+        convolution = nn.Conv2d(channels[number], channels[number + 1], 3, stride, padding=1)
+        layers += [_orthogonal(convolution, gain), nn.ReLU(inplace=True)]
+    convolutions = nn.Sequential(*layers, nn.Flatten())
+    num_features = convolutions(torch.zeros(1, *observation_shape)).shape[1]
     last = _orthogonal(nn.Linear(num_features, 512), gain)
     return nn.Sequential(*convolutions, last, nn.ReLU(inplace=True)), 512
 

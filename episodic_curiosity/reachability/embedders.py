@@ -4,15 +4,17 @@ Shapes: B observations, D embedding. Frames are (B, C, H, W), vectors (B, F).
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from episodic_curiosity.support.convolutions import Halving
+from episodic_curiosity.support.convolutions import Halving, tiny_strides
 from episodic_curiosity.support.pixels import BLOCK, to_blocks
 
 SMALL_PADDING = 2  # pixels around a frame for the small embedder
+SMALL_SIDE = 16  # of the frames it is for; it leaves one place of 16 x 16 pixels
 
 
 def resnet18(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:
@@ -84,6 +86,21 @@ def small(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:
     return nn.Sequential(*convolutions, nn.Linear(num_features, embedding_size))
 
 
+def tiny(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:
+    """The small embedder's channels with 3 x 3 kernels, for frames of any size.
+
+    Frames of up to 8 x 8, such as MiniGrid's 7 x 7 cells, keep their size to the last layer.
+    """
+    channels = (view_shape[0], 32, 64, 64)
+    layers: list[nn.Module] = []
+    for number, stride in enumerate(tiny_strides(view_shape[1:], 3)):
+        both = channels[number], channels[number + 1]
+        layers += _convolution(*both, kernel=3, stride=stride, padding=1)
+    convolutions = nn.Sequential(*layers, nn.Flatten()).eval()
+    num_features = convolutions(torch.zeros(1, *view_shape)).shape[1]
+    return nn.Sequential(*convolutions, nn.Linear(num_features, embedding_size))
+
+
 def _convolution(
     channels_in: int, channels_out: int, *, kernel: int, stride: int, padding: int
 ) -> list[nn.Module]:
@@ -110,6 +127,15 @@ def mlp(view_shape: tuple[int, ...], embedding_size: int) -> nn.Module:
 EMBEDDERS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {
     "resnet18": resnet18,
     "small": small,
+    "tiny": tiny,
     "mlp": mlp,
 }
-FRAME_SIDE = 8  # the smallest frame that the convolutions accept
+# The shortest side of frames that an embedder accepts.
+SHORTEST_SIDE = {"resnet18": 8, "small": 8, "tiny": 1}
+
+
+def usual_embedder(view_shape: tuple[int, ...]) -> Literal["small", "tiny", "mlp"]:
+    """The embedder of a view, unless another is chosen."""
+    if len(view_shape) == 1:
+        return "mlp"
+    return "small" if min(view_shape[1:]) >= SMALL_SIDE else "tiny"

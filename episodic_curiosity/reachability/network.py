@@ -13,13 +13,18 @@ import torch
 from torch import Tensor, nn
 
 from episodic_curiosity.reachability.comparators import COMPARATORS
-from episodic_curiosity.reachability.embedders import EMBEDDERS, FRAME_SIDE, SMALL_PADDING
+from episodic_curiosity.reachability.embedders import (
+    EMBEDDERS,
+    SHORTEST_SIDE,
+    SMALL_PADDING,
+    usual_embedder,
+)
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_views
 from episodic_curiosity.support.compiling import run_network
 from episodic_curiosity.support.pixels import autocast, blocks_to_input, computing_in, to_input
 
-EmbedderName = Literal["resnet18", "small", "mlp"]
+EmbedderName = Literal["resnet18", "small", "tiny", "mlp"]
 ComparatorName = Literal["mlp", "dot"]
 Branches = Literal["shared", "unshared"]
 CUSTOM: Literal["custom"] = "custom"
@@ -58,9 +63,11 @@ class RNetworkConfig:
                 f"the {self.embedder} embedder needs a view_shape {wanted}, "
                 f"got {self.view_shape}"
             )
-        if not wants_vectors and min(self.view_shape[1:]) < FRAME_SIDE:
+        side = SHORTEST_SIDE.get(self.embedder, 0)
+        if side and min(self.view_shape[1:]) < side:
             raise ValueError(
-                f"frames must be at least {FRAME_SIDE} x {FRAME_SIDE}, got {self.view_shape}"
+                f"frames must be at least {side} x {side} for the {self.embedder} embedder, "
+                f"got {self.view_shape}; the tiny one accepts any size"
             )
 
 
@@ -94,8 +101,9 @@ class RNetwork(nn.Module):
 
     Args:
         view_shape: of one observation, (channels, height, width) or (features,).
-        embedder: "resnet18", "small" or "mlp" (vectors); None: small or mlp. Or any module that
-            maps (B, *view_shape) floats, bytes scaled to [0, 1], to (B, D) embeddings.
+        embedder: "resnet18", "small", "tiny" (frames under 16 x 16) or "mlp" (vectors); None:
+            one of the last three. Or any module that maps (B, *view_shape) floats, bytes scaled
+            to [0, 1], to (B, D) embeddings.
         comparator: "mlp" is the paper's; "dot" is one matrix product for all of memory.
         branches: "shared", one embedding for memories and queries, or "unshared".
         embedding_size: D; a module of one's own has its own.
@@ -121,7 +129,7 @@ class RNetwork(nn.Module):
         own = embedder if isinstance(embedder, nn.Module) else None
         if own is not None:
             embedding_size = _embedding_size(own, tuple(view_shape))
-        default: EmbedderName = "mlp" if len(view_shape) == 1 else "small"
+        default: EmbedderName = usual_embedder(tuple(view_shape))
         if own is None:
             check_choice("embedder", embedder or default, EMBEDDERS)
         self.config = RNetworkConfig(

@@ -46,7 +46,7 @@ class RandomPlayConfig:
 class RNetworkOptions:
     """The R-network: its architecture and its training data."""
 
-    embedder: EmbedderName | None = None  # None: small for frames, mlp for vectors
+    embedder: EmbedderName | None = None  # None: small or tiny for frames, mlp for vectors
     comparator: ComparatorName = "dot"  # mlp is the paper's, dot is fast
     branches: Branches = "unshared"  # shared: one embedding for memories and queries
     embedding_size: int = 512  # dimension of an embedding

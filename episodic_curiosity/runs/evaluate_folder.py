@@ -27,7 +27,7 @@ from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.support.saving import write_atomically
 from episodic_curiosity.worlds.base import Split, World, WorldConfig
-from episodic_curiosity.worlds.registry import find_family, make_world
+from episodic_curiosity.worlds.registry import find_family, frames_of, make_world
 
 Device = Literal["auto", "cpu", "cuda"]  # auto: a GPU if available
 # Sizes that worlds of a family may not take, by the family's `frames`.
@@ -117,7 +117,7 @@ def evaluate_r_network(
     r_network = RNetwork.load(folder, find_device(device))
     shape = r_network.config.view_shape
     config = resolve(task, "ppo+ec", "cpu", steps=1, seed=seed).world
-    if find_family(task).frames != "fixed" and len(shape) == 3:
+    if frames_of(task) != "fixed" and len(shape) == 3:
         config = dataclasses.replace(config, view_size=shape[1:])
     made = _world(task, config, episodes, split, r_network.device, seed)
     with contextlib.closing(made) as world:
@@ -156,7 +156,7 @@ def world_of_another_task(world: WorldConfig, task: str) -> WorldConfig:
         field.name: getattr(world, field.name)
         for field in dataclasses.fields(family.config)
         if types.get(field.name) == field.type
-        and field.name not in UNSIZED.get(family.frames, ())
+        and field.name not in UNSIZED.get(frames_of(task), ())
     }
     return family.config(**shared)
 

@@ -17,7 +17,7 @@ from episodic_curiosity.runs.config import RandomPlayConfig, RecordConfig, RNetw
 from episodic_curiosity.runs.settings import find_budget, find_settings
 from episodic_curiosity.support.checks import check_choice
 from episodic_curiosity.worlds.base import WorldConfig
-from episodic_curiosity.worlds.registry import find_family
+from episodic_curiosity.worlds.registry import find_family, frames_of
 
 ONLINE_PAIRS = PairsConfig(sampler="online")
 
@@ -183,7 +183,7 @@ def _world(task: str, sizes: Preset, num_envs: int, *, needs_view: bool) -> Worl
         "separate": (size, view_size or size),
         # Ants are three times as fast without views.
         "views": (None, (view_size or size) if needs_view else None),
-    }[family.frames]
+    }[frames_of(task)]
     options: dict[str, Any] = {"observation_size": observation_size, "view_size": view_size}
     if hasattr(family.config, "stagger"):
         options["stagger"] = sizes.stagger

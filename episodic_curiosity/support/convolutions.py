@@ -7,6 +7,20 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad
 
 CHANNEL_MULTIPLE = 8  # required by fast kernels
+TINY = 8  # pixels on a side that are not halved further
+
+
+def tiny_strides(size: tuple[int, ...], num_layers: int) -> list[int]:
+    """Strides of 3 x 3 convolutions with a padding of 1, for frames of any (height, width).
+
+    A layer halves the frame only while its shorter side is over 8 pixels: three layers leave
+    7 x 7 of 7 x 7, and 5 x 5 of 35 x 35.
+    """
+    side, strides = min(size), []
+    for _ in range(num_layers):
+        strides.append(2 if side > TINY else 1)
+        side = -(-side // strides[-1])
+    return strides
 
 
 class Halving(nn.Conv2d):

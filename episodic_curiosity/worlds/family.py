@@ -48,8 +48,8 @@ class Family:
     simulated_on: Literal["device", "host"]  # host: on the CPU, wherever the tensors are
     # Sizes that a preset sets. fixed: none. shared: one for policy and curiosity, unless the
     # preset has another for curiosity. separate: both. views: curiosity's alone, where a bonus
-    # needs it; observations are no frames.
-    frames: FrameSizes = "fixed"
+    # needs it; observations are no frames. A function says it of a task's name after the slash.
+    frames: FrameSizes | Callable[[str], FrameSizes] = "fixed"
     can_redraw: bool = False  # its specs' `can_redraw`, known without making a world
     # "module:function" for films, called as in scenery.py; None: films show uint8 views.
     scenery: str | None = None
@@ -83,10 +83,11 @@ class Family:
             check_object_name(f"scenery of the family {self.name}", self.scenery)
         for name, choices in (
             ("simulated_on", ("device", "host")),
-            ("frames", get_args(FrameSizes)),
             ("television", get_args(Televisions)),
         ):
             check_choice(f"{name} of the family {self.name}", getattr(self, name), choices)
+        if not callable(self.frames):
+            check_choice(f"frames of the family {self.name}", self.frames, get_args(FrameSizes))
 
     def _check_config(self) -> None:
         config = self.config

@@ -20,7 +20,7 @@ from episodic_curiosity.support.plugins import register_plugins
 from episodic_curiosity.worlds.ant.family import FAMILY as ANT
 from episodic_curiosity.worlds.base import SPLITS, Split, World
 from episodic_curiosity.worlds.dmlab.family import FAMILY as DMLAB
-from episodic_curiosity.worlds.family import Family, split_task
+from episodic_curiosity.worlds.family import Family, FrameSizes, split_task
 from episodic_curiosity.worlds.gymnasium.family import FAMILY as GYMNASIUM
 from episodic_curiosity.worlds.maze.family import FAMILY as MAZE
 from episodic_curiosity.worlds.television import Television, find_programme
@@ -75,6 +75,12 @@ def read_task(task: str) -> tuple[Family, str, str]:
     if name not in family.tasks and not (name and family.open_tasks):
         raise _no_task(task)
     return family, name, programme
+
+
+def frames_of(task: str) -> FrameSizes:
+    """The sizes of frames that a preset sets for a task."""
+    family, name, _ = read_task(task)
+    return family.frames(name) if callable(family.frames) else family.frames
 
 
 def split_tasks(names: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from benchmarks.bonus import concatenated
 from episodic_curiosity import FAST, PAPER, LoadError, RNetwork
 from episodic_curiosity.reachability.comparators import MlpComparator
 
-SHAPES = {"resnet18": (3, 24, 32), "small": (1, 20, 28), "mlp": (7,)}
+SHAPES = {"resnet18": (3, 24, 32), "small": (1, 20, 28), "tiny": (2, 5, 9), "mlp": (7,)}
 
 
 def randomise(module: torch.nn.Module) -> None:
@@ -112,6 +112,18 @@ def test_the_paper_s_network_has_its_13_million_weights():
 def test_the_default_is_the_fast_one():
     assert RNetwork((3, 84, 84)).config == RNetwork((3, 84, 84), **FAST).config
     assert RNetwork((9,)).config.embedder == "mlp"
+    assert RNetwork((3, 16, 16)).config.embedder == "small"
+    assert RNetwork((3, 15, 40)).config.embedder == "tiny"
+
+
+def test_the_tiny_embedder_keeps_every_cell():
+    r_network = RNetwork((3, 7, 7))
+    convolutions = r_network.branches[0][:-2]  # before Flatten and Linear
+    assert convolutions(torch.rand(2, 3, 7, 7)).shape == (2, 64, 7, 7)
+    frames = torch.randint(0, 256, (4, 3, 7, 7), dtype=torch.uint8)
+    torch.testing.assert_close(
+        r_network.embed(frames).asked, r_network.embed(frames / 255).asked
+    )
 
 
 def test_bytes_are_floats_times_255():
@@ -143,7 +155,7 @@ def test_a_frozen_embedding_trains_the_comparator_only():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"embedder": "vgg"}, "embedder must be one of resnet18, small, mlp, got 'vgg'"),
+        ({"embedder": "vgg"}, "embedder must be one of resnet18, small, tiny, mlp, got 'vgg'"),
         ({"comparator": "cosine"}, "comparator must be one of mlp, dot, got 'cosine'"),
         ({"branches": "half"}, "branches must be one of shared, unshared, got 'half'"),
         ({"view_shape": (84, 84)}, r"needs a view_shape \(channels, height, width\), got \(84"),
@@ -151,7 +163,10 @@ def test_a_frozen_embedding_trains_the_comparator_only():
             {"embedder": "mlp"},
             r"mlp embedder needs a view_shape \(features,\), got \(3, 84, 84\)",
         ),
-        ({"view_shape": (3, 4, 84)}, r"frames must be at least 8 x 8, got \(3, 4, 84\)"),
+        (
+            {"embedder": "small", "view_shape": (3, 4, 84)},
+            r"at least 8 x 8 for the small embedder, got \(3, 4, 84\); the tiny one",
+        ),
         ({"embedding_size": 0}, "embedding_size must be an integer of at least 1, got 0"),
         ({"embedding_size": 2.5}, r"embedding_size must be an integer .* got 2\.5"),
         ({"view_shape": 27}, "view_shape must be a tuple of sizes, got 27"),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from episodic_curiosity.support.convolutions import Halving
+from episodic_curiosity.support.convolutions import Halving, tiny_strides
 
 
 @pytest.mark.parametrize("channels", [1, 3, 32])
@@ -22,3 +22,11 @@ def test_a_convolution_over_blocks_is_the_same_one(channels, size, kernel):
     assert results[0].shape == (3, 8, (size[0] + 1) // 2, (size[1] + 1) // 2)
     torch.testing.assert_close(results[1], results[0])
     torch.testing.assert_close(gradients[1], gradients[0])
+
+
+@pytest.mark.parametrize(
+    ("size", "strides"),
+    [((7, 7), [1, 1, 1]), ((8, 99), [1, 1, 1]), ((9, 16), [2, 1, 1]), ((35, 35), [2, 2, 2])],
+)
+def test_frames_are_halved_down_to_eight_pixels(size, strides):
+    assert tiny_strides(size, 3) == strides

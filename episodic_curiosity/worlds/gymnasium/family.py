@@ -1,12 +1,17 @@
 """The record of Gymnasium's environments."""
 
-from episodic_curiosity.worlds.family import Family, OpenTasks
+from episodic_curiosity.worlds.family import Family, FrameSizes, OpenTasks
 from episodic_curiosity.worlds.gymnasium.config import GymnasiumConfig
+from episodic_curiosity.worlds.gymnasium.packages import find_package
 
 
 def what_it_loads(task: str) -> str | None:
     module = task.rpartition(":")[0]
     return f"imports the Python module {module}" if module else None
+
+
+def preset_frames(task: str) -> FrameSizes:
+    return find_package(task).frames
 
 
 FAMILY = Family(
@@ -16,6 +21,7 @@ FAMILY = Family(
     config=GymnasiumConfig,
     make="episodic_curiosity.worlds.gymnasium.world:GymnasiumWorld",
     simulated_on="host",
+    frames=preset_frames,
     scenery="episodic_curiosity.worlds.gymnasium.scenery:open_scenery",
     television="unswitched",
     loads=what_it_loads,

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from episodic_curiosity.support.checks import check_size
+from episodic_curiosity.worlds.gymnasium.parts import flat_space, is_frame
 
 Array = NDArray[Any]
 MOST_JOINT_ACTIONS = 1024  # limit on the combinations of a MultiDiscrete action
@@ -25,7 +26,8 @@ class Observations:
 
     A Box of 3 axes and bytes of 2 to 4 axes are frames; other boxes are flattened, and so is
     every space that Gymnasium can flatten (Discrete becomes one-hot). Bytes stay bytes,
-    everything else becomes float32.
+    everything else becomes float32. `grey` frames have one channel instead of three. Bytes up
+    to `largest_byte` are scaled to 255, because networks divide bytes by 255.
     """
 
     def __init__(
@@ -36,6 +38,8 @@ class Observations:
         device: torch.device,
         observation_size: tuple[int, int] | None,
         view_size: tuple[int, int] | None,
+        grey: bool = False,
+        largest_byte: int = 255,
     ) -> None:
         self._space, self._batch_space = space, batch_space(space, num_envs)
         self._device = device
@@ -43,16 +47,17 @@ class Observations:
         raw_shape = space.shape if is_box else _flat_shape(task, space)
         assert raw_shape is not None
         is_byte = is_box and space.dtype == np.uint8
-        self._is_frame = is_box and (
-            len(raw_shape) == 3 or (is_byte and len(raw_shape) in (2, 4))
-        )
+        self._is_frame = is_frame(space)
+        self._is_grey = grey
+        self._largest, self._factor = largest_byte, 255 // largest_byte if is_byte else 1
         self.dtype = torch.uint8 if is_byte else torch.float32
         self._sizes = [
             None if size is None else check_size(name, size)
             for name, size in (("observation_size", observation_size), ("view_size", view_size))
         ]
-        if any(self._sizes) and not self._is_frame:
-            raise ValueError(f"{task} observes no frames, so sizes cannot be set")
+        if (any(self._sizes) or grey) and not self._is_frame:
+            given = "sizes" if any(self._sizes) else "grey"
+            raise ValueError(f"{task} observes no frames, so {given} cannot be set")
         observation, view = self.to_device(np.zeros((1, *raw_shape)))
         self.shape, self.view_shape = tuple(observation.shape[1:]), tuple(view.shape[1:])
 
@@ -73,10 +78,14 @@ class Observations:
         """Observations and views, (N, C, H, W) or (N, F); one tensor if they are equal."""
         # A copy, because some environments reuse the same array at every step.
         raw = torch.from_numpy(np.array(batch, order="C")).to(self._device, self.dtype)
+        if self._factor != 1:
+            raw = raw.clamp_(max=self._largest).mul_(self._factor)
         if not self._is_frame:
             vectors = raw.reshape(len(raw), -1)
             return vectors, vectors
         frames = _channels_first(raw)
+        if self._is_grey:
+            frames = _grey(frames)
         size, view_size = self._sizes
         observation = _resize(frames, size)
         return observation, observation if view_size is None else _resize(frames, view_size)
@@ -147,12 +156,14 @@ class Actions:
 
 
 def _flat_shape(task: str, space: Space[Any]) -> tuple[int, ...]:
-    try:
-        flat = spaces.flatten_space(space)
-    except NotImplementedError:
-        flat = None
-    if not isinstance(flat, spaces.Box):
-        raise ValueError(f"{task} observes {space}, which Gymnasium cannot flatten to a vector")
+    flat = flat_space(space)
+    if flat is None:
+        choice = (
+            f"; set key to one of {', '.join(space)}" if isinstance(space, spaces.Dict) else ""
+        )
+        raise ValueError(
+            f"{task} observes {space}, which Gymnasium cannot flatten to a vector{choice}"
+        )
     return flat.shape
 
 
@@ -168,6 +179,16 @@ def _channels_first(frames: Tensor) -> Tensor:
     if frames.shape[1] < frames.shape[3]:  # (N, C, H, W)
         return frames
     return frames.movedim(3, 1).contiguous()
+
+
+def _grey(frames: Tensor) -> Tensor:
+    """The luma of coloured frames (ITU-R BT.601), (N, C / 3, H, W); others as they are."""
+    if frames.shape[1] % 3:
+        return frames
+    weights = torch.tensor([0.299, 0.587, 0.114], device=frames.device)
+    colours = frames.unflatten(1, (-1, 3)).float()  # (N, stack, 3, H, W)
+    luma = torch.einsum("nschw,c->nshw", colours, weights)
+    return luma if frames.is_floating_point() else luma.round_().to(frames.dtype)
 
 
 def _resize(frames: Tensor, size: tuple[int, int] | None) -> Tensor:

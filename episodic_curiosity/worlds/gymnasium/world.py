@@ -4,11 +4,6 @@ The environments run on the CPU; observations are copied to the device, actions 
 Shapes: N environments.
 """
 
-import contextlib
-import importlib
-import signal
-import threading
-from collections.abc import Iterator
 from typing import Any, get_args
 
 import numpy as np
@@ -20,18 +15,17 @@ try:
     import gymnasium
 except ImportError as missing:
     raise ImportError("tasks named gym/... need Gymnasium: pip install gymnasium") from missing
-from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
 from episodic_curiosity.support.randomness import random_bits, seed_words
 from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
 from episodic_curiosity.worlds.gymnasium.config import Vectorization
+from episodic_curiosity.worlds.gymnasium.copies import make_copies
+from episodic_curiosity.worlds.gymnasium.packages import find_package
 from episodic_curiosity.worlds.gymnasium.spaces import Actions, Observations
 
 Array = NDArray[Any]
-# For environments without a limit: 30 minutes of Atari, the longest episodes in common use.
-LONGEST_EPISODE = 27_000
 
 
 class GymnasiumWorld:
@@ -50,6 +44,9 @@ class GymnasiumWorld:
         observation_size: tuple[int, int] | None = None,
         view_size: tuple[int, int] | None = None,
         oracle_cell: float | None = None,
+        key: str | None = None,
+        grey: bool | None = None,
+        largest_byte: int | None = None,
         **arguments: Any,
     ) -> None:
         """`name` is a registered id or `module:id`; `arguments` are passed to the environment.
@@ -57,16 +54,26 @@ class GymnasiumWorld:
         Sizes are (height, width) to resize frames to. `oracle_cell` is the side of a
         Grid-Oracle cell, in the unit of `info["position"]`, which must be three numbers. "auto"
         uses an environment's own vector form if that resets in the same step, else steps the
-        copies one after the other. Splits differ in their seeds.
+        copies one after the other. `key` names the part of a dictionary of observations to
+        learn from. Frames become `grey`, and bytes up to `largest_byte` are scaled to 255; the
+        defaults of both are in packages.py. Splits differ in their seeds.
         """
         check_choice("vectorization", vectorization, get_args(Vectorization))
         if episode_steps is not None:
             check_at_least("episode_steps", episode_steps, 1)
         if oracle_cell is not None:
             check_number("oracle_cell", oracle_cell, above=0.0)
+        package = find_package(name)
+        grey = package.grey if grey is None else grey
+        largest_byte = package.largest_byte if largest_byte is None else largest_byte
+        check_at_least("largest_byte", largest_byte, 1)
+        if largest_byte > 255:
+            raise ValueError(f"largest_byte must be at most 255, got {largest_byte}")
         seed_words(seed)
         self._device = device
-        self._env, limit = _make(name, num_envs, vectorization, episode_steps, arguments)
+        self._env, limit = make_copies(
+            name, num_envs, vectorization, episode_steps, key, arguments
+        )
         task = f"gym/{name}"
         self._observations = Observations(
             task,
@@ -75,6 +82,8 @@ class GymnasiumWorld:
             self._device,
             observation_size=observation_size,
             view_size=view_size,
+            grey=grey,
+            largest_byte=largest_byte,
         )
         self._actions = Actions(task, self._env.single_action_space)
         self._split = split
@@ -194,73 +203,3 @@ class GymnasiumWorld:
 
     def _to_device(self, array: Any, dtype: torch.dtype) -> Tensor:
         return torch.from_numpy(np.array(array)).to(self._device, dtype)
-
-
-def _make(
-    name: str,
-    num_envs: int,
-    vectorization: Vectorization,
-    episode_steps: int | None,
-    arguments: dict[str, Any],
-) -> tuple[VectorEnv[Any, Any, Any], int]:
-    """Makes the environments; returns them with the step limit of an episode."""
-    module, _, registered = name.rpartition(":")
-    try:
-        if module:
-            importlib.import_module(module)
-        spec = gymnasium.spec(registered)
-        if vectorization == "vector_entry_point" or (
-            vectorization == "auto" and spec.vector_entry_point is not None
-        ):
-            env = _make_own(spec, num_envs, episode_steps, arguments)
-            if env.metadata.get("autoreset_mode") is AutoresetMode.SAME_STEP:
-                limit = getattr(env.unwrapped, "max_episode_steps", episode_steps)
-                return env, limit or spec.max_episode_steps or LONGEST_EPISODE
-            env.close()
-            if vectorization != "auto" or spec.entry_point is None:
-                raise ValueError(
-                    f"gym/{name} has a vector form that does not reset in the same step; "
-                    f"choose vectorization 'sync' or 'async'"
-                )
-        limit = episode_steps or spec.max_episode_steps or LONGEST_EPISODE
-        with _ctrl_c_ignored():
-            env = gymnasium.make_vec(
-                spec,
-                num_envs,
-                vectorization_mode="async" if vectorization == "async" else "sync",
-                vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
-                max_episode_steps=limit,
-                **arguments,
-            )
-        return env, limit
-    except (gymnasium.error.Error, ImportError, TypeError) as error:
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"gym/{name} cannot be made: {reason}") from error
-
-
-def _make_own(
-    spec: EnvSpec, num_envs: int, episode_steps: int | None, arguments: dict[str, Any]
-) -> VectorEnv[Any, Any, Any]:
-    """Makes the environment's own vector form."""
-    if episode_steps is not None:
-        arguments = {**arguments, "max_episode_steps": episode_steps}
-    return gymnasium.make_vec(
-        spec, num_envs, vectorization_mode="vector_entry_point", **arguments
-    )
-
-
-@contextlib.contextmanager
-def _ctrl_c_ignored() -> Iterator[None]:
-    """Makes processes started in this context ignore Ctrl-C, which a terminal sends to all.
-
-    Their parent decides when they end: a run first finishes its update.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if before is None or threading.current_thread() is not threading.main_thread():
-        yield  # the handler cannot be changed here
-        return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

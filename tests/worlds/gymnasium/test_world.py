@@ -16,6 +16,7 @@ from gymnasium import spaces  # noqa: E402
 
 from episodic_curiosity.testing.worlds import NUM_ENVS, WorldConformance  # noqa: E402
 from episodic_curiosity.worlds.base import SPLITS, World  # noqa: E402
+from episodic_curiosity.worlds.gymnasium.spaces import _grey  # noqa: E402
 from episodic_curiosity.worlds.registry import make_world  # noqa: E402
 
 MAZE = "gym/EpisodicCuriosity/MazeSparse-v0"
@@ -227,6 +228,59 @@ def test_dictionaries_are_flattened():
     assert step.final_observation.shape == (2, 5)
 
 
+FRAME = spaces.Box(0, 255, (8, 9, 3), np.uint8)
+VECTOR = spaces.Box(-1, 1, (2,))
+TEXT = spaces.Sequence(spaces.Discrete(2))  # cannot be flattened
+
+
+@pytest.mark.parametrize(
+    ("parts", "options", "shape"),
+    [
+        ({"image": FRAME, "depth": FRAME, "text": TEXT}, {}, (3, 8, 9)),
+        ({"camera": FRAME, "speed": VECTOR}, {}, (3, 8, 9)),  # the only frame
+        ({"speed": VECTOR, "text": TEXT}, {}, (2,)),  # the only Box, for want of a vector
+        ({"image": FRAME, "speed": VECTOR}, {"key": "speed"}, (2,)),
+        ({"image": FRAME, "place": spaces.Discrete(4)}, {"key": "place"}, (4,)),
+        ({"speed": VECTOR, "place": spaces.Discrete(4)}, {}, (6,)),
+    ],
+)
+@pytest.mark.parametrize("vectorization", ["sync", "async"])
+def test_parts_of_dictionaries(parts, options, shape, vectorization):
+    space = spaces.Dict(parts)
+    with closing(
+        counter(observation_space=space, vectorization=vectorization, **options)
+    ) as world:
+        assert world.spec.observation_shape == shape
+        assert world.reset().observation.shape == (2, *shape)
+        for _ in range(3):
+            step = world.step(zeros(world))
+        assert step.final_view.shape == (2, *shape)
+
+
+def test_grey_frames():
+    space = spaces.Box(0, 255, (2, 40, 48, 3), np.uint8)  # a stack of two
+    world = counter(observation_space=space, grey=True, ends_after=9)
+    assert world.spec.view_shape == (2, 40, 48)
+    colours = torch.zeros(1, 6, 1, 2, dtype=torch.uint8)
+    colours[0, :, 0, 1] = torch.tensor([200, 100, 50, 0, 0, 255])
+    # 0.299 * 200 + 0.587 * 100 + 0.114 * 50 = 124.2; 0.114 * 255 = 29.07
+    assert _grey(colours).tolist() == [[[[0, 124]], [[0, 29]]]]
+    assert _grey(colours / 1.0)[0, 0, 0, 1].item() == pytest.approx(124.2)
+    assert _grey(colours[:, :4]).shape == (1, 4, 1, 2)  # no colours
+
+
+def test_the_largest_byte_becomes_255():
+    space = spaces.Box(0, 255, (3, 3), np.uint8)
+    world = counter(observation_space=space, largest_byte=2, ends_after=9)
+    world.reset()
+    seen = [world.step(zeros(world)).observation[0, 0, 0, 0].item() for _ in range(3)]
+    assert seen == [127, 254, 254]  # 3 counts as 2
+    floats = spaces.Box(0, 9, (3, 3, 3), np.float32)
+    world = counter(observation_space=floats, largest_byte=2, ends_after=9)
+    world.reset()
+    assert (world.step(zeros(world)).observation == 1).all()
+
+
 def test_an_action_is_scaled_to_its_bounds():
     space = spaces.Box(np.array([[0.0, -2.0]]), np.array([[1.0, 6.0]]), dtype=np.float64)
     world = counter(action_space=space)
@@ -310,6 +364,20 @@ def test_a_module_that_registers_its_ids(tmp_path, monkeypatch):
         ("gym/CartPole-v1", {"episode_steps": 0}, "episode_steps must be"),
         ("gym/CartPole-v1", {"oracle_cell": 0.0}, "oracle_cell must be"),
         ("gym/CartPole-v1", {"seed": -1}, "seed must be"),
+        ("gym/CartPole-v1", {"grey": True}, "observes no frames, so grey cannot be set"),
+        ("gym/CartPole-v1", {"largest_byte": 0}, "largest_byte must be"),
+        ("gym/CartPole-v1", {"largest_byte": 256}, "largest_byte must be"),
+        ("gym/CartPole-v1", {"key": "image"}, "key is for dictionaries"),
+        (
+            "gym/Tests/Counter-v0",
+            {"observation_space": spaces.Dict({"a": FRAME, "b": VECTOR}), "key": "c"},
+            "key must be one of a, b, got 'c'",
+        ),
+        (
+            "gym/Tests/Counter-v0",
+            {"observation_space": spaces.Dict({"a": VECTOR, "b": VECTOR, "c": TEXT})},
+            "cannot flatten to a vector; set key to one of a, b, c",
+        ),
     ],
 )
 def test_bad_requests_are_one_sentence(task, options, sentence):

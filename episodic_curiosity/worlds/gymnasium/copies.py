@@ -1,0 +1,108 @@
+"""Makes N copies of a Gymnasium environment that reset in the same step."""
+
+import contextlib
+import difflib
+import signal
+import threading
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from episodic_curiosity.worlds.gymnasium.config import Vectorization
+from episodic_curiosity.worlds.gymnasium.packages import find_package, import_package
+from episodic_curiosity.worlds.gymnasium.parts import pick_part
+
+# For environments without a limit: 30 minutes of Atari, the longest episodes in common use.
+LONGEST_EPISODE = 27_000
+
+
+def make_copies(
+    name: str,
+    num_envs: int,
+    vectorization: Vectorization,
+    episode_steps: int | None,
+    key: str | None,
+    arguments: dict[str, Any],
+) -> tuple[VectorEnv[Any, Any, Any], int]:
+    """Makes the environments; returns them with the step limit of an episode."""
+    try:
+        import_package(name)
+        spec = _find_spec(name)
+        if vectorization == "vector_entry_point" or (
+            vectorization == "auto"
+            and spec.vector_entry_point is not None
+            and find_package(name).own_vectors
+            and key is None
+        ):
+            env = _make_own(spec, num_envs, episode_steps, arguments)
+            if env.metadata.get("autoreset_mode") is AutoresetMode.SAME_STEP:
+                limit = getattr(env.unwrapped, "max_episode_steps", episode_steps)
+                return env, limit or spec.max_episode_steps or LONGEST_EPISODE
+            env.close()
+            if vectorization != "auto" or spec.entry_point is None:
+                raise ValueError(
+                    f"gym/{name} has a vector form that does not reset in the same step; "
+                    f"choose vectorization 'sync' or 'async'"
+                )
+        limit = episode_steps or spec.max_episode_steps or LONGEST_EPISODE
+        with _ctrl_c_ignored():
+            env = gymnasium.make_vec(
+                spec,
+                num_envs,
+                vectorization_mode="async" if vectorization == "async" else "sync",
+                vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
+                wrappers=[partial(pick_part, key=key)],  # type: ignore[list-item]
+                max_episode_steps=limit,
+                **arguments,
+            )
+        return env, limit
+    except (gymnasium.error.Error, ImportError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"gym/{name} cannot be made: {reason}") from error
+
+
+def _find_spec(name: str) -> EnvSpec:
+    """The record of an id; raises for an unknown one, naming similar ids."""
+    registered = name.rpartition(":")[2]
+    try:
+        return gymnasium.spec(registered)
+    except gymnasium.error.Error:
+        similar = difflib.get_close_matches(registered, gymnasium.registry, n=3, cutoff=0.75)
+        advice = f"did you mean {' or '.join(f'gym/{other}' for other in similar)}"
+        if not similar:
+            advice = "gym/MODULE:ID imports a module that registers an id"
+        raise ValueError(
+            f"gym/{name} cannot be made: Gymnasium has no id {registered}; {advice}"
+        ) from None
+
+
+def _make_own(
+    spec: EnvSpec, num_envs: int, episode_steps: int | None, arguments: dict[str, Any]
+) -> VectorEnv[Any, Any, Any]:
+    """Makes the environment's own vector form."""
+    if episode_steps is not None:
+        arguments = {**arguments, "max_episode_steps": episode_steps}
+    return gymnasium.make_vec(
+        spec, num_envs, vectorization_mode="vector_entry_point", **arguments
+    )
+
+
+@contextlib.contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    """Makes processes started in this context ignore Ctrl-C, which a terminal sends to all.
+
+    Their parent decides when they end: a run first finishes its update.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield  # the handler cannot be changed here
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
