@@ -18,3 +18,4 @@ class GymnasiumConfig(WorldConfig):
     key: str | None = None  # part of a dictionary of observations; None: "image" or the frame
     grey: bool | None = None  # turns frames grey; None: for Atari
     largest_byte: int | None = None  # scaled to 255; None: 10 for MiniGrid's indices, else 255
+    timeout: float | None = None  # seconds until a process is considered frozen; None: 60

@@ -1,20 +1,16 @@
 """Makes N copies of a Gymnasium environment that reset in the same step."""
 
-import contextlib
 import difflib
-import signal
-import threading
-from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from episodic_curiosity.worlds.gymnasium.config import Vectorization
 from episodic_curiosity.worlds.gymnasium.packages import find_package, import_package
 from episodic_curiosity.worlds.gymnasium.parts import pick_part
+from episodic_curiosity.worlds.gymnasium.processes import EnvProcesses
 
 # For environments without a limit: 30 minutes of Atari, the longest episodes in common use.
 LONGEST_EPISODE = 27_000
@@ -26,6 +22,7 @@ def make_copies(
     vectorization: Vectorization,
     episode_steps: int | None,
     key: str | None,
+    timeout: float,
     arguments: dict[str, Any],
 ) -> tuple[VectorEnv[Any, Any, Any], int]:
     """Makes the environments; returns them with the step limit of an episode."""
@@ -49,17 +46,15 @@ def make_copies(
                     f"choose vectorization 'sync' or 'async'"
                 )
         limit = episode_steps or spec.max_episode_steps or LONGEST_EPISODE
-        with _ctrl_c_ignored():
-            env = gymnasium.make_vec(
-                spec,
-                num_envs,
-                vectorization_mode="async" if vectorization == "async" else "sync",
-                vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
-                wrappers=[partial(pick_part, key=key)],  # type: ignore[list-item]
-                max_episode_steps=limit,
-                **arguments,
-            )
-        return env, limit
+
+        def make() -> gymnasium.Env[Any, Any]:
+            env = gymnasium.make(spec, max_episode_steps=limit, **arguments)
+            return pick_part(env, key=key)
+
+        if vectorization == "async":
+            return EnvProcesses(make, num_envs, timeout), limit
+        envs = SyncVectorEnv([make] * num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
+        return envs, limit
     except (gymnasium.error.Error, ImportError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(f"gym/{name} cannot be made: {reason}") from error
@@ -89,20 +84,3 @@ def _make_own(
     return gymnasium.make_vec(
         spec, num_envs, vectorization_mode="vector_entry_point", **arguments
     )
-
-
-@contextlib.contextmanager
-def _ctrl_c_ignored() -> Iterator[None]:
-    """Makes processes started in this context ignore Ctrl-C, which a terminal sends to all.
-
-    Their parent decides when they end: a run first finishes its update.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if before is None or threading.current_thread() is not threading.main_thread():
-        yield  # the handler cannot be changed here
-        return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -15,7 +15,7 @@ try:
     import gymnasium
 except ImportError as missing:
     raise ImportError("tasks named gym/... need Gymnasium: pip install gymnasium") from missing
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
 from episodic_curiosity.support.randomness import random_bits, seed_words
@@ -23,6 +23,7 @@ from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
 from episodic_curiosity.worlds.gymnasium.config import Vectorization
 from episodic_curiosity.worlds.gymnasium.copies import make_copies
 from episodic_curiosity.worlds.gymnasium.packages import find_package
+from episodic_curiosity.worlds.gymnasium.processes import EnvProcesses
 from episodic_curiosity.worlds.gymnasium.spaces import Actions, Observations
 
 Array = NDArray[Any]
@@ -47,6 +48,7 @@ class GymnasiumWorld:
         key: str | None = None,
         grey: bool | None = None,
         largest_byte: int | None = None,
+        timeout: float = 60.0,
         **arguments: Any,
     ) -> None:
         """`name` is a registered id or `module:id`; `arguments` are passed to the environment.
@@ -54,9 +56,10 @@ class GymnasiumWorld:
         Sizes are (height, width) to resize frames to. `oracle_cell` is the side of a
         Grid-Oracle cell, in the unit of `info["position"]`, which must be three numbers. "auto"
         uses an environment's own vector form if that resets in the same step, else steps the
-        copies one after the other. `key` names the part of a dictionary of observations to
-        learn from. Frames become `grey`, and bytes up to `largest_byte` are scaled to 255; the
-        defaults of both are in packages.py. Splits differ in their seeds.
+        copies one after the other. "async" gives each copy a process, which is replaced if it
+        does not answer for `timeout` seconds. `key` names the part of a dictionary of
+        observations to learn from. Frames become `grey`, and bytes up to `largest_byte` are
+        scaled to 255; the defaults of both are in packages.py. Splits differ in their seeds.
         """
         check_choice("vectorization", vectorization, get_args(Vectorization))
         if episode_steps is not None:
@@ -72,7 +75,7 @@ class GymnasiumWorld:
         seed_words(seed)
         self._device = device
         self._env, limit = make_copies(
-            name, num_envs, vectorization, episode_steps, key, arguments
+            name, num_envs, vectorization, episode_steps, key, timeout, arguments
         )
         task = f"gym/{name}"
         self._observations = Observations(
@@ -184,7 +187,7 @@ class GymnasiumWorld:
         numbers = torch.arange(self.spec.num_envs)
         seeds = random_bits(numbers, *seed_words(seed)) >> 3
         seeds += SPLITS.index(self._split) << 29
-        is_ours = isinstance(self._env, SyncVectorEnv | AsyncVectorEnv)
+        is_ours = isinstance(self._env, SyncVectorEnv | EnvProcesses)
         return seeds.tolist() if is_ours else int(seeds[0])
 
     def _position(self, info: dict[str, Any], where: Array) -> Tensor | None:

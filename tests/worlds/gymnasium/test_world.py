@@ -129,8 +129,8 @@ def test_processes_leave_ctrl_c_to_the_one_who_started_them():
     world = make_world("gym/CartPole-v1", num_envs=2, seed=0, vectorization="async")
     assert signal.getsignal(signal.SIGINT) is heard
     world.reset()
-    for process in world._env.processes:
-        os.kill(process.pid, signal.SIGINT)  # as a terminal does it
+    for pid in world._env.pids:
+        os.kill(pid, signal.SIGINT)  # as a terminal does it
     assert not world.step(zeros(world)).first.any()
     world.close()
 

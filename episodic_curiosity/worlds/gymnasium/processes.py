@@ -1,0 +1,310 @@
+"""Gymnasium environments in processes of their own; one that dies or freezes is replaced.
+
+Gymnasium's AsyncVectorEnv waits for ever for a process that was killed or is frozen.
+Shapes: N environments.
+"""
+
+import contextlib
+import logging
+import math
+import multiprocessing
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+import weakref
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import numpy as np
+from gymnasium import Env
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import (
+    CloudpickleWrapper,
+    batch_space,
+    create_shared_memory,
+    iterate,
+    read_from_shared_memory,
+    write_to_shared_memory,
+)
+from numpy.typing import NDArray
+
+from episodic_curiosity.support.checks import check_number
+from episodic_curiosity.worlds.faults import MAX_RESTARTS, FaultLimit
+
+PATIENCE = 2.0  # seconds that processes get to exit
+
+logger = logging.getLogger(__name__)
+
+Array = NDArray[Any]
+Make = Callable[[], Env[Any, Any]]
+
+
+class EnvProcesses(VectorEnv[Any, Any, Array]):
+    """N environments, each in a process, that reset in the same step.
+
+    A process that dies, or does not answer for `timeout` seconds, is replaced: its episode is
+    truncated at the last observation, a new one begins, and a warning is logged. An exception
+    of an environment is an error in its code, and is raised.
+    """
+
+    def __init__(self, make: Make, num_envs: int, timeout: float) -> None:
+        if sys.platform == "win32":
+            raise OSError("vectorization 'async' needs process groups, which Windows lacks")
+        check_number("timeout", timeout, above=0.0)
+        with contextlib.closing(make()) as env:
+            self.single_observation_space = env.observation_space
+            self.single_action_space = env.action_space
+            self.metadata = {**env.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
+            self.render_mode = env.render_mode
+        self.num_envs = num_envs
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        context: Any = multiprocessing.get_context()
+        memory = create_shared_memory(self.single_observation_space, num_envs, context)
+        self._shared = read_from_shared_memory(self.single_observation_space, memory, num_envs)
+        self._timeout = timeout
+        self._seeds: Sequence[int | None] = [None] * num_envs
+        self._restarts = np.zeros(num_envs, np.int64)
+        self._faults = FaultLimit(num_envs)
+        self.processes = [
+            _Process(context, make, number, memory, timeout) for number in range(num_envs)
+        ]
+        self._dismissal = weakref.finalize(self, _dismiss, self.processes, os.getpid())
+
+    @property
+    def pids(self) -> list[int]:
+        return [process.pid for process in self.processes]
+
+    def reset(
+        self, *, seed: Any = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode in every environment; `seed` is a list of N or None."""
+        self._seeds = [None] * self.num_envs if seed is None else seed
+        requests = [{"seed": one, "options": options} for one in self._seeds]
+        answers, failures = self._exchange("reset", requests)
+        self._infos = [
+            self._replace(number, failures[number])[1] if answer is None else answer[1]
+            for number, answer in enumerate(answers)
+        ]
+        return self._observed(), self._batched(self._infos)
+
+    def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
+        """Takes an action in every environment and begins the next episode where one ends."""
+        answers, failures = self._exchange("step", list(iterate(self.action_space, actions)))
+        for number, failure in failures.items():
+            _, info = self._replace(number, failure)
+            before = list(iterate(self.observation_space, self._observations))
+            ended = {"final_obs": before[number], "final_info": self._infos[number]}
+            answers[number] = (None, 0.0, False, True, info | ended)
+        is_fault = np.array([number in failures for number in range(self.num_envs)])
+        if (broken := self._faults.first_beyond(is_fault)) is not None:
+            self.close()
+            raise ChildProcessError(
+                f"environment {broken} fails again and again: {failures[broken]}"
+            )
+        _, reward, terminated, truncated, infos = zip(*answers, strict=True)
+        self._infos = list(infos)
+        return (
+            self._observed(),
+            np.array(reward, np.float64),
+            np.array(terminated, np.bool_),
+            np.array(truncated, np.bool_),
+            self._batched(self._infos),
+        )
+
+    def render(self) -> tuple[Any, ...]:
+        """Renders every environment."""
+        answers, failures = self._exchange("render", [None] * self.num_envs)
+        if failures:
+            self.close()
+            raise ChildProcessError(_sentence(*next(iter(failures.items()))))
+        return tuple(answers)
+
+    def close_extras(self, **_: Any) -> None:
+        """Ends all processes."""
+        self._dismissal()
+
+    def _exchange(
+        self, command: str, arguments: Sequence[Any]
+    ) -> tuple[list[Any], dict[int, str]]:
+        """Returns the N answers to a command, None where the process failed, and failures."""
+        if not self._dismissal.alive:
+            raise RuntimeError("this world is closed")
+        try:
+            for process, argument in zip(self.processes, arguments, strict=True):
+                process.ask(command, argument)
+            deadline = time.monotonic() + self._timeout
+            answers: list[Any] = []
+            failures = {}
+            for number, process in enumerate(self.processes):
+                try:
+                    answers.append(process.answer(deadline))
+                except _ProcessFailure as failure:
+                    answers.append(None)
+                    failures[number] = str(failure)
+        except BaseException:
+            self.close()  # a late answer would be taken for the next one
+            raise
+        return answers, failures
+
+    def _replace(self, number: int, failure: str) -> Any:
+        """Begins a new episode in a new process; returns the answer to its reset."""
+        process, seed = self.processes[number], self._seeds[number]
+        for _ in range(MAX_RESTARTS):
+            self._restarts[number] += 1
+            # Episodes of a new process must not repeat those of the first.
+            again = None if seed is None else seed ^ int(self._restarts[number])
+            process.restart()
+            process.ask("reset", {"seed": again, "options": None})
+            try:
+                answer = process.answer(time.monotonic() + self._timeout)
+            except _ProcessFailure as another:
+                failure = str(another)
+                continue
+            except BaseException:
+                self.close()
+                raise
+            logger.warning("%s; restarted", _sentence(number, failure))
+            return answer
+        self.close()
+        raise ChildProcessError(f"environment {number} cannot be restarted: {failure}")
+
+    def _observed(self) -> Any:
+        """A copy: processes overwrite the shared memory in the next step."""
+        self._observations = deepcopy(self._shared)
+        return self._observations
+
+    def _batched(self, infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        batched: dict[str, Any] = {}
+        for number, info in enumerate(infos):
+            batched = self._add_info(batched, info, number)
+        return batched
+
+
+class _ProcessFailure(Exception):
+    """A process has died or is frozen."""
+
+
+class _Process:
+    """One environment's process, leader of a group with the processes that it starts."""
+
+    def __init__(
+        self, context: Any, make: Make, number: int, memory: Any, timeout: float
+    ) -> None:
+        self._context, self._timeout = context, timeout
+        self._arguments = (CloudpickleWrapper(make), number, memory)
+        self.start()
+
+    @property
+    def pid(self) -> int:
+        pid: int = self._process.pid
+        return pid
+
+    def start(self) -> None:
+        self._pipe, theirs = self._context.Pipe()
+        _limit_reads(self._pipe, self._timeout)
+        self._process = self._context.Process(
+            target=_serve, args=(theirs, self._pipe, *self._arguments), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    def restart(self) -> None:
+        self.stop(patience=0.0)
+        self.start()
+
+    def ask(self, command: str, argument: Any) -> None:
+        with contextlib.suppress(OSError):  # dead: `answer` says so
+            self._pipe.send((command, argument))
+
+    def answer(self, deadline: float) -> Any:
+        try:
+            if not self._pipe.poll(max(deadline - time.monotonic(), 0.0)):
+                raise _ProcessFailure(f"no answer for {self._timeout:g} s")
+            is_good, answer = self._pipe.recv()
+        except BlockingIOError:
+            raise _ProcessFailure(f"no end of its answer for {self._timeout:g} s") from None
+        except (EOFError, OSError):
+            self._process.join(PATIENCE)
+            raise _ProcessFailure(f"exit code {self._process.exitcode}") from None
+        if not is_good:
+            raise ChildProcessError(f"an environment raised {answer}")
+        return answer
+
+    def stop(self, patience: float) -> None:
+        """Ends the process and those it has started, by force after `patience` seconds."""
+        wait([self._process.sentinel], patience)
+        # Not reaped yet, so its process id cannot have been reused.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.kill()  # it may not lead a group yet
+        self._process.join()
+        self._pipe.close()
+
+
+def _serve(
+    pipe: Connection, parents: Connection, make: CloudpickleWrapper, number: int, memory: Any
+) -> None:
+    """Executes commands until the other side of the pipe is closed."""
+    os.setpgrp()  # also leaves Ctrl-C in a terminal to the parent
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parents.close()
+    with contextlib.suppress(EOFError, ConnectionError), contextlib.ExitStack() as stack:
+        try:
+            env = stack.enter_context(contextlib.closing(make()))
+            while True:
+                command, argument = pipe.recv()
+                if command == "close":
+                    break
+                pipe.send((True, _executed(env, command, argument, number, memory)))
+        except Exception as error:
+            traceback.print_exc()
+            reason = str(error).partition("\n")[0]
+            pipe.send((False, f"{type(error).__name__}: {reason}"))
+
+
+def _executed(env: Env[Any, Any], command: str, argument: Any, number: int, memory: Any) -> Any:
+    """The answer to a command; observations go to the shared memory."""
+    space = env.observation_space
+    if command == "render":
+        return env.render()
+    if command == "reset":
+        observation, info = env.reset(**argument)
+        write_to_shared_memory(space, number, observation, memory)
+        return None, info
+    observation, reward, terminated, truncated, info = env.step(argument)
+    if terminated or truncated:
+        ended = {"final_obs": observation, "final_info": info}
+        observation, info = env.reset()
+        info = info | ended
+    write_to_shared_memory(space, number, observation, memory)
+    return None, reward, terminated, truncated, info
+
+
+def _limit_reads(pipe: Connection, seconds: float) -> None:
+    """Lets a read fail that waits longer, for a process frozen within its answer."""
+    with socket.socket(fileno=os.dup(pipe.fileno())) as ours:
+        limit = struct.pack("ll", math.ceil(seconds), 0)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+
+
+def _sentence(number: int, failure: str) -> str:
+    return f"the process of environment {number}: {failure}"
+
+
+def _dismiss(processes: list[_Process], owner: int) -> None:
+    """Ends all processes together; does nothing in a fork of the owner."""
+    if os.getpid() != owner:
+        return
+    for process in processes:
+        process.ask("close", None)
+    deadline = time.monotonic() + PATIENCE
+    for process in processes:
+        process.stop(max(deadline - time.monotonic(), 0.0))

@@ -1,0 +1,144 @@
+"""Gymnasium's environments in processes that are killed, frozen or fail."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+gymnasium = pytest.importorskip("gymnasium")
+from gymnasium import spaces  # noqa: E402
+
+from episodic_curiosity.worlds.base import World  # noqa: E402
+from episodic_curiosity.worlds.gymnasium.processes import _limit_reads  # noqa: E402
+from episodic_curiosity.worlds.registry import make_world  # noqa: E402
+
+pytestmark = pytest.mark.slow
+ACTIONS = torch.zeros(3, dtype=torch.int64)
+
+
+class Walk(gymnasium.Env[Any, Any]):
+    """Observes its steps and the number of its seed's episode; may fail by itself."""
+
+    observation_space = spaces.Box(0, 2**31, (2,), np.float64)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, dies_at: int | None = None, raises_at: int | None = None) -> None:
+        self._dies_at, self._raises_at = dies_at, raises_at
+
+    def _emit(self) -> tuple[Any, dict[str, Any]]:
+        position = np.array([self._steps, 0.0, 0.0])
+        return np.array([self._steps, self._start], np.float64), {"position": position}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self._steps, self._start = 0, self.np_random.integers(1 << 20)
+        return self._emit()
+
+    def step(self, action):  # noqa: ARG002
+        self._steps += 1
+        if self._steps == self._dies_at:
+            os._exit(7)
+        if self._steps == self._raises_at:
+            raise ZeroDivisionError("the ground is gone")
+        observation, info = self._emit()
+        return observation, 1.0, False, self._steps == 5, info
+
+
+@pytest.fixture(autouse=True)
+def _registered() -> Iterator[None]:
+    gymnasium.register("Tests/Walk-v0", entry_point=Walk)
+    yield
+    del gymnasium.registry["Tests/Walk-v0"]
+
+
+def walk(**options: Any) -> World:
+    return make_world("gym/Tests/Walk-v0", num_envs=3, seed=4, vectorization="async", **options)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_killed_or_frozen_process_is_replaced_and_its_episode_truncated(sent, caplog):
+    with closing(walk(timeout=2.0, oracle_cell=1.0)) as world:
+        start = world.reset().observation[:, 1]
+        for _ in range(3):
+            world.step(ACTIONS)
+        os.kill(world._env.pids[1], sent)
+        step = world.step(ACTIONS)
+        assert step.first.tolist() == step.truncated.tolist() == [False, True, False]
+        assert not step.terminated.any()
+        assert step.reward.tolist() == [1.0, 0.0, 1.0]
+        assert step.observation[:, 0].tolist() == [4.0, 0.0, 4.0]
+        assert step.final_observation[1].tolist() == [3.0, start[1]]
+        assert step.final_position[1].tolist() == [3.0, 0.0, 0.0]
+        assert step.observation[1, 1] != start[1]  # not the first episode again
+        assert "the process of environment 1" in caplog.text
+        step = world.step(ACTIONS)
+        assert step.truncated.tolist() == [True, False, True]  # their fifth step
+        assert step.observation[:, 0].tolist() == [0.0, 1.0, 0.0]
+        assert step.final_observation[:, 0].tolist() == [5.0, 0.0, 5.0]
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
+def test_the_first_episode_begins_in_a_new_process(sent):
+    with closing(walk(timeout=2.0)) as world:
+        os.kill(world._env.pids[2], sent)
+        assert world.reset().observation[:, 0].tolist() == [0.0, 0.0, 0.0]
+        assert world.step(ACTIONS).observation[:, 0].tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("dies_at", [1, 2])
+def test_an_environment_that_fails_again_and_again_ends_the_run(dies_at):
+    def play(world: World) -> None:
+        for _ in range(20):
+            world.step(ACTIONS)
+
+    with closing(walk(dies_at=dies_at)) as world:
+        world.reset()
+        with pytest.raises(ChildProcessError, match="fails again and again: exit code 7"):
+            play(world)
+        with pytest.raises(RuntimeError, match="closed"):
+            world.step(ACTIONS)
+
+
+def test_an_exception_of_an_environment_is_raised(capfd):
+    with closing(walk(raises_at=2)) as world:
+        world.reset()
+        world.step(ACTIONS)
+        with pytest.raises(ChildProcessError, match="raised ZeroDivisionError: the ground is"):
+            world.step(ACTIONS)
+    assert "in step" in capfd.readouterr().err  # the traceback
+
+
+def test_an_answer_that_does_not_end_is_given_up():
+    ours, theirs = multiprocessing.Pipe()
+    _limit_reads(ours, 1.0)
+    os.write(theirs.fileno(), b"\0\0\1\0" + bytes(40))  # 40 of 256 bytes
+    assert ours.poll(0.0)
+    with pytest.raises(BlockingIOError):
+        ours.recv()
+
+
+@pytest.mark.parametrize("end", ["world.close()", "pass"])
+def test_frozen_processes_do_not_keep_the_program_from_ending(end):
+    script = f"""
+import os, signal
+from episodic_curiosity.worlds.registry import make_world
+world = make_world("gym/CartPole-v1", num_envs=2, seed=0, vectorization="async")
+world.reset()
+print(*world._env.pids)
+os.kill(world._env.pids[0], signal.SIGSTOP)
+{end}
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=100, check=True
+    )
+    for pid in map(int, done.stdout.split()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
