@@ -24,6 +24,7 @@ from episodic_curiosity.runs.stored_run import loads
 from episodic_curiosity.runs.train import train
 from episodic_curiosity.worlds.registry import what_it_loads
 from tests.runs.tiny_runs import tiny_run
+from tests.support.headers import read_header, write_header
 
 pytestmark = pytest.mark.slow
 
@@ -262,8 +263,7 @@ class TestLinks:
     def test_what_is_saved_replaces_links(self, sent, tmp_path):
         victim = tmp_path / "victim"
         victim.write_text("precious")
-        names = ("agent.json", "agent.safetensors", ".agent.json.new", ".agent.safetensors.new")
-        for name in names:
+        for name in ("agent.safetensors", ".agent.safetensors.new"):
             (sent / name).unlink(missing_ok=True)
             (sent / name).symlink_to(victim)
         ec.Agent((5,), 2).save(sent)
@@ -284,12 +284,11 @@ class TestResuming:
         before = contents(sent)
         said = refused(capsys, "train", "--resume", "--out", sent)
         assert "it has no checkpoints" in said
-        assert "6 lines of metrics, agent.json, agent.safetensors" in said
+        assert "6 lines of metrics, agent.safetensors" in said
         assert contents(sent) == before
 
     def test_an_emptied_folder_of_checkpoints_is_no_new_run(self, sent, capsys):
-        for name in ("agent.json", "agent.safetensors"):
-            (sent / name).unlink()
+        (sent / "agent.safetensors").unlink()
         shutil.rmtree(sent / "checkpoints")
         (sent / "checkpoints").mkdir()
         before = contents(sent)
@@ -370,9 +369,9 @@ class TestSizes:
     """A few bytes that ask for gigabytes, and files that never end."""
 
     def test_weights_are_compared_before_they_are_allocated(self, sent):
-        header = json.loads((sent / "agent.json").read_text())
+        header = read_header(sent / "agent.safetensors")
         header["config"]["num_actions"] = 3_000_000
-        (sent / "agent.json").write_text(json.dumps(header))
+        write_header(sent / "agent.safetensors", header)
         program = f"""
 import resource
 import episodic_curiosity as ec
@@ -390,9 +389,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         assert "wanted torch.float32 (3000000, 512)" in said[0]
         assert int(said[1]) < 100_000  # kilobytes; the weights would be 6 million
 
-    @pytest.mark.parametrize(
-        "name", ["agent.json", "agent.safetensors", "config.json", "metrics.jsonl"]
-    )
+    @pytest.mark.parametrize("name", ["agent.safetensors", "config.json", "metrics.jsonl"])
     def test_a_pipe_does_not_hang(self, sent, name):
         (sent / name).unlink()
         os.mkfifo(sent / name)
@@ -404,7 +401,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         assert f"curiosity: {sent / name} is not a regular file" in ended.stderr
 
     def test_a_file_that_is_too_large_is_not_read(self, sent, capsys):
-        os.truncate(sent / "agent.json", 10**12)  # sparse: it takes no room
+        os.truncate(sent / "config.json", 10**12)  # sparse: it takes no room
         assert "must have at most 16,777,216 bytes" in refused(capsys, "evaluate", sent)
 
 

@@ -196,7 +196,7 @@ class Agent(nn.Module):
         return features.float()
 
     def save(self, folder: str | Path) -> None:
-        """Writes agent.safetensors and agent.json into the folder."""
+        """Writes agent.safetensors into the folder."""
         saving.save(Path(folder), "agent", self.state_dict(), asdict(self.config))
 
     @classmethod

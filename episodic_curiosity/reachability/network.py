@@ -220,7 +220,7 @@ class RNetwork(nn.Module):
             raise RuntimeError("the R-network is in training mode: call its eval() first")
 
     def save(self, folder: str | Path) -> None:
-        """Writes r_network.safetensors and r_network.json into the folder."""
+        """Writes r_network.safetensors into the folder."""
         saving.save(Path(folder), "r_network", self.state_dict(), asdict(self.config))
 
     @classmethod

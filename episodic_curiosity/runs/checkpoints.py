@@ -1,6 +1,6 @@
 """Checkpoints: everything a run needs to resume, in folders that are complete or absent.
 
-A run has them in `checkpoints/<number>/`, as `state.safetensors` and `state.json`.
+A run has them in `checkpoints/<number>/`, as `state.safetensors`.
 """
 
 import os
@@ -118,7 +118,7 @@ class Checkpoints:
 
 def written_by(path: Path) -> str:
     """The end of a message about a checkpoint of another release."""
-    return saving.versions(saving.read_header(path / f"{KIND}.json", KIND))
+    return saving.versions(saving.read_weights_header(path, KIND))
 
 
 def _read(path: Path) -> State:

@@ -40,7 +40,7 @@ CONFIG = "config.json"
 TENSORBOARD, LOCK = "tensorboard", ".lock"
 KIND = "run"
 # Saved by runs, and by users in folders without a run.
-SAVED = ("agent.json", "agent.safetensors", "r_network.json", "r_network.safetensors")
+SAVED = ("agent.safetensors", "r_network.safetensors")
 ABSENT = object()
 
 
@@ -214,7 +214,7 @@ def read_sources(folder: Path) -> str | None:
 
 def is_finished(folder: Path, total_steps: int) -> bool:
     """True if these sources finished a run with all its steps and removed its checkpoints."""
-    if (folder / CHECKPOINTS).exists() or not (folder / "agent.json").exists():
+    if (folder / CHECKPOINTS).exists() or not (folder / "agent.safetensors").exists():
         return False
     if read_sources(folder) != code_version():
         return False

@@ -79,7 +79,7 @@ def train(
 def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
     """Fits an R-network to random play, for any run of a world with the same view shape."""
     run.check_random_play()
-    if any((folder / name).exists() for name in ("r_network.json", "config.json")):
+    if any((folder / name).exists() for name in ("r_network.safetensors", "config.json")):
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
     with folder_for_work(folder):
         with closing(_make_world(run)) as world:

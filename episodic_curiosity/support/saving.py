@@ -1,8 +1,8 @@
-"""Saves weights as safetensors and configuration as JSON. Pickle is never used.
+"""Saves weights with their configuration as one safetensors file. Pickle is never used.
 
-`<kind>.json` is written last and carries the fingerprint of `<kind>.safetensors`, so a folder
-is either complete or refused. Memory is allocated only after the files were found to have the
-sizes they claim.
+The file's metadata holds a JSON header with the configuration and a fingerprint of everything,
+so that one rename replaces it all: a reader finds the old content or the new. Memory is
+allocated only after the file was found to have the size it claims.
 """
 
 import contextlib
@@ -10,9 +10,9 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -24,20 +24,24 @@ from episodic_curiosity.support.version import __version__
 
 FORMAT = "episodic-curiosity"
 # The format of each kind of file. Raise it when the content changes: older files are refused.
-VERSIONS = {"run": 2, "state": 2}
+VERSIONS = {"run": 2, "state": 3, "agent": 2, "r_network": 2}
 FIRST_VERSION = 1  # all other kinds
-MAX_JSON_BYTES = 1 << 24
-MAX_NAMES_BYTES = 1 << 20  # the header of a safetensors file
+MAX_JSON_BYTES = 1 << 24  # of a JSON file, or of the header of a safetensors file
 MAX_WEIGHTS_BYTES = 1 << 32  # if the system does not report its free memory
 DTYPES = {
     "BOOL": torch.bool,
     "U8": torch.uint8,
+    "I8": torch.int8,
+    "I16": torch.int16,
     "I32": torch.int32,
     "I64": torch.int64,
+    "F16": torch.float16,
     "BF16": torch.bfloat16,
     "F32": torch.float32,
     "F64": torch.float64,
 }
+# Errors of reading JSON that is none, or has other keys and types than expected.
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -51,30 +55,31 @@ class UnreadableError(LoadError):
 
 
 def save(folder: Path, kind: str, weights: dict[str, Tensor], config: dict[str, Any]) -> None:
-    """Writes `<kind>.safetensors` and `<kind>.json`, each atomically."""
-    from safetensors.torch import save as to_bytes
+    """Writes `<kind>.safetensors` atomically."""
+    try:
+        from safetensors.torch import save as to_bytes
+    except ImportError:
+        raise ImportError("saving needs safetensors: pip install safetensors") from None
 
-    packed = to_bytes({name: tensor.cpu().contiguous() for name, tensor in weights.items()})
-    sha256 = hashlib.sha256(packed).hexdigest()
+    weights = {name: tensor.cpu().contiguous() for name, tensor in weights.items()}
+    header = json.loads(header_bytes(kind, config))
+    header["sha256"] = _fingerprint_of(header, weights)
+    packed = to_bytes(weights, {FORMAT: json.dumps(header, allow_nan=False)})
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(
-        {
-            folder / f"{kind}.safetensors": packed,
-            folder / f"{kind}.json": header_bytes(kind, config, sha256=sha256),
-        }
-    )
+    write_atomically({_path(folder, kind): packed})
 
 
 def load(
     folder: Path, kind: str, make: Callable[..., Module], device: torch.device | str
 ) -> Module:
     """Builds a module from the saved configuration and loads the saved weights."""
-    header = read_header(folder / f"{kind}.json", kind)
-    wanted = _shapes(folder, kind, make, header["config"])
-    path = folder / f"{kind}.safetensors"
-    if difference := first_difference(_read_shapes(path), wanted):
-        raise LoadError(f"{path} {difference}{versions(header)}")
-    weights = _read_weights(path, header.get("sha256"))
+    path = _path(folder, kind)
+    with _opened(path) as file:
+        header, shapes = _read_description(file, path, kind)
+        wanted = _wanted_shapes(path, kind, make, header["config"])
+        if difference := first_difference(shapes, wanted):
+            raise LoadError(f"{path} {difference}{versions(header)}")
+        weights = _read_weights(file, path, header)
     module = make(**header["config"])
     module.load_state_dict(weights)
     return module.to(device)
@@ -82,9 +87,17 @@ def load(
 
 def read(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Returns the saved configuration and weights, the weights on the CPU."""
-    header = read_header(folder / f"{kind}.json", kind)
-    weights = _read_weights(folder / f"{kind}.safetensors", header.get("sha256"))
-    return header["config"], weights
+    path = _path(folder, kind)
+    with _opened(path) as file:
+        header, _ = _read_description(file, path, kind)
+        return header["config"], _read_weights(file, path, header)
+
+
+def read_weights_header(folder: Path, kind: str) -> dict[str, Any]:
+    """Returns the header that `save` wrote."""
+    path = _path(folder, kind)
+    with _opened(path) as file:
+        return _read_description(file, path, kind)[0]
 
 
 def header_bytes(kind: str, config: dict[str, Any], **more: Any) -> bytes:
@@ -147,6 +160,10 @@ def read_header(path: Path, kind: str) -> dict[str, Any]:
         header = json.loads(content, parse_constant=_refuse)  # NaN is no JSON
     except (ValueError, RecursionError):
         raise LoadError(f"{path} is not JSON: it is damaged or something else") from None
+    return _checked_header(header, path, kind)
+
+
+def _checked_header(header: Any, path: Path, kind: str) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise LoadError(f"{path} was not written by {FORMAT}")
     if header.get("kind") != kind:
@@ -168,8 +185,8 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-def _shapes(
-    folder: Path, kind: str, make: Callable[..., nn.Module], config: dict[str, Any]
+def _wanted_shapes(
+    path: Path, kind: str, make: Callable[..., nn.Module], config: dict[str, Any]
 ) -> dict[str, Tensor]:
     """Returns the state dict of such a module on the meta device, which takes no memory."""
     try:
@@ -177,7 +194,7 @@ def _shapes(
             return make(**config).state_dict()
     except (TypeError, ValueError, RuntimeError, OverflowError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
-        raise LoadError(f"{folder / kind}.json describes no {kind}: {reason}") from None
+        raise LoadError(f"{path} describes no {kind}: {reason}") from None
 
 
 def _beside(path: Path) -> Path:
@@ -185,44 +202,79 @@ def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.new")
 
 
-def _read_shapes(path: Path) -> dict[str, Tensor]:
-    """Returns the tensors that a safetensors file declares, on the meta device."""
+def _path(folder: Path, kind: str) -> Path:
+    return folder / f"{kind}.safetensors"
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file once for all its parts: a writer may replace it in between."""
     try:
         with open_file(path) as file:
-            (size,) = struct.unpack("<Q", file.read(8))
-            described = json.loads(file.read(min(size, MAX_NAMES_BYTES)))
-            length = os.fstat(file.fileno()).st_size
-        described.pop("__metadata__", None)
-        ends = [entry["data_offsets"][1] for entry in described.values()]
-        if length != 8 + size + max(ends, default=0):
-            raise ValueError
-        return {
-            name: torch.empty(entry["shape"], dtype=DTYPES[entry["dtype"]], device="meta")
-            for name, entry in described.items()
-        }
+            yield file
     except UnfitFileError as error:
         raise UnreadableError(str(error)) from None
     except OSError as error:
         raise UnreadableError(f"{path} cannot be read ({error.strerror})") from None
-    except (struct.error, ValueError, LookupError, TypeError, AttributeError, RuntimeError):
+
+
+def _read_description(
+    file: BinaryIO, path: Path, kind: str
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Returns our header and the tensors that the file declares, on the meta device."""
+    length = os.fstat(file.fileno()).st_size
+    try:
+        (size,) = struct.unpack("<Q", file.read(8))
+        if size > MAX_JSON_BYTES:
+            raise ValueError
+        described = json.loads(file.read(size))
+        metadata = described.pop("__metadata__", {})
+        ends = [entry["data_offsets"][1] for entry in described.values()]
+        if length != 8 + size + max(ends, default=0):
+            raise ValueError
+        shapes = {
+            name: torch.empty(entry["shape"], dtype=DTYPES[entry["dtype"]], device="meta")
+            for name, entry in described.items()
+        }
+        header = json.loads(metadata.get(FORMAT, "null"), parse_constant=_refuse)
+    except (*MALFORMED, struct.error, RuntimeError):
         raise LoadError(f"{path} is truncated or no safetensors file") from None
+    if header is None:
+        raise LoadError(
+            f"{path} lacks its config: a release before 0.2.0 or another program wrote it"
+        )
+    return _checked_header(header, path, kind), shapes
 
 
-def _read_weights(path: Path, fingerprint: str | None) -> dict[str, Tensor]:
+def _read_weights(file: BinaryIO, path: Path, header: dict[str, Any]) -> dict[str, Tensor]:
+    """Returns the tensors of a file that `_read_description` has found well-formed."""
     from safetensors import SafetensorError
     from safetensors.torch import load as from_bytes
 
     # A third: the file's bytes, its tensors, and the module they are copied into.
     free = free_bytes(torch.device("cpu"))
-    content = _read_bytes(path, MAX_WEIGHTS_BYTES if free is None else free // 3)
-    if hashlib.sha256(content).hexdigest() != fingerprint:
-        raise LoadError(
-            f"{path} is not the file its JSON was written for (fingerprints differ)"
-        )
+    most = MAX_WEIGHTS_BYTES if free is None else free // 3
+    size = os.fstat(file.fileno()).st_size
+    if size > most:
+        raise UnreadableError(f"{path} must have at most {most:,} bytes, got {size:,}")
+    file.seek(0)
     try:
-        return from_bytes(content)
+        weights = from_bytes(file.read(size))
     except (SafetensorError, ValueError, KeyError) as error:
         raise LoadError(f"{path} is truncated or no safetensors file ({error})") from None
+    unsigned = {name: value for name, value in header.items() if name != "sha256"}
+    if _fingerprint_of(unsigned, weights) != header.get("sha256"):
+        raise LoadError(f"{path} is not as it was written (fingerprints differ)")
+    return weights
+
+
+def _fingerprint_of(header: dict[str, Any], weights: dict[str, Tensor]) -> str:
+    """Returns the SHA-256 of a header and its tensors on the CPU."""
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name, tensor in sorted(weights.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _read_bytes(path: Path, max_bytes: int) -> bytes:

@@ -1,10 +1,8 @@
-"""Saves nested states as safetensors and JSON.
+"""Saves nested states as safetensors.
 
 A state is a nested dict of tensors, numbers, strings, booleans, None and lists of these.
 """
 
-import hashlib
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -16,29 +14,24 @@ from episodic_curiosity.support.saving import LoadError
 
 State = dict[str, Any]
 
-# In the JSON these replace values that JSON lacks: {"$tensor": name}, {"$float": "nan"}.
+# In the header these replace values that JSON lacks: {"$tensor": name}, {"$float": "nan"}.
 TENSOR, FLOAT = "$tensor", "$float"
 
 
 def save_state(folder: Path, kind: str, state: State) -> None:
-    """Writes `<kind>.safetensors` and `<kind>.json`, each atomically."""
+    """Writes `<kind>.safetensors` atomically."""
     tensors: dict[str, Tensor] = {}
     tree = _to_json(state, "", tensors)
-    saving.save(folder, kind, tensors, {"state": tree, "sha256": _fingerprint(tree)})
+    saving.save(folder, kind, tensors, tree)
 
 
 def read_state(folder: Path, kind: str) -> State:
     """Returns the state that was saved, its tensors on the CPU."""
-    config, tensors = saving.read(folder, kind)
-    tree, path = config.get("state"), folder / f"{kind}.json"
-    if not isinstance(tree, dict) or config.get("sha256") != _fingerprint(tree):
-        raise LoadError(f"{path} is not as it was written (fingerprints differ)")
+    tree, tensors = saving.read(folder, kind)
     try:
         state: State = _from_json(tree, tensors)
-        if not isinstance(state, dict):
-            raise TypeError
     except (KeyError, ValueError, TypeError, RecursionError):
-        raise LoadError(f"{path} does not describe a state") from None
+        raise LoadError(f"{folder} does not describe a state") from None
     return state
 
 
@@ -86,7 +79,3 @@ def _from_json(value: Any, tensors: dict[str, Tensor]) -> Any:
 def _escape(key: str) -> str:
     """A part of a JSON pointer, so that {"a/b": ...} and {"a": {"b": ...}} stay apart."""
     return key.replace("~", "~0").replace("/", "~1")
-
-
-def _fingerprint(tree: Any) -> str:
-    return hashlib.sha256(json.dumps(tree).encode()).hexdigest()

@@ -1,6 +1,5 @@
 """The agent's network: sizes, actions, and what it refuses."""
 
-import json
 import math
 
 import numpy as np
@@ -178,16 +177,6 @@ def test_the_rarest_bits_still_decide(unit, monkeypatch):
     assert discrete.log_prob.isfinite().all()
     continuous = Agent((5,), 3, continuous=True).decide(torch.rand(2, 5), draws(2))
     assert continuous.action.isfinite().all()
-
-
-def test_an_agent_saved_before_there_were_value_heads(tmp_path):
-    saved = Agent((5,), num_actions=3)
-    saved.save(tmp_path)
-    header = json.loads((tmp_path / "agent.json").read_text())
-    del header["config"]["num_values"]
-    (tmp_path / "agent.json").write_text(json.dumps(header))
-    observation = torch.rand(2, 5)
-    assert torch.equal(Agent.load(tmp_path)(observation).value, saved(observation).value)
 
 
 def test_the_deterministic_action_is_the_most_likely_one():

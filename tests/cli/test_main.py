@@ -327,7 +327,7 @@ def test_help_shows_what_would_be_used(capsys):
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (LoadError("agent.json cannot be read"), 2),
+        (LoadError("agent.safetensors cannot be read"), 2),
         (MemoryError("the replay takes 80 GB, 16 GB are free"), 2),
         (ImportError("tasks named gym/... need Gymnasium"), 2),
         (FloatingPointError("the policy's loss became nan in update 7"), 1),

@@ -1,12 +1,16 @@
 """Files people send each other: whole ones load, everything else is refused in a sentence."""
 
-import json
+import os
 import pickle
+import subprocess
+import sys
 
 import pytest
+import safetensors.torch
 import torch
 
 import episodic_curiosity as ec
+from tests.support.headers import read_header, write_header
 
 NETWORKS = {
     "r_network": lambda: ec.RNetwork((3, 16, 16), comparator="mlp", branches="shared"),
@@ -22,7 +26,7 @@ def folder(tmp_path):
 
 
 def edit(path, **changes):
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    write_header(path, read_header(path) | changes)
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
@@ -36,8 +40,7 @@ def test_what_was_saved_is_loaded(kind, tmp_path):
             loaded.state_dict()[name], tensor, rtol=0, atol=0, equal_nan=True
         )
     assert {path.name for path in (tmp_path / "deep" / "folder").iterdir()} == {
-        f"{kind}.json",
-        f"{kind}.safetensors",
+        f"{kind}.safetensors"
     }
 
 
@@ -79,9 +82,8 @@ def test_a_flipped_bit(folder):
 
 
 def test_weights_of_another_shape(folder):
-    path = folder / "r_network.json"
-    header = json.loads(path.read_text())
-    edit(path, config=header["config"] | {"embedding_size": 8})
+    path = folder / "r_network.safetensors"
+    edit(path, config=read_header(path)["config"] | {"embedding_size": 8})
     with pytest.raises(
         ec.LoadError, match=r"holds .* as torch.float32 .* wanted torch.float32"
     ):
@@ -89,8 +91,8 @@ def test_weights_of_another_shape(folder):
 
 
 def test_weights_of_another_architecture(folder):
-    path = folder / "r_network.json"
-    config = json.loads(path.read_text())["config"]
+    path = folder / "r_network.safetensors"
+    config = read_header(path)["config"]
     edit(path, config=config | {"comparator": "dot"})
     with pytest.raises(ec.LoadError, match=r"unexpected tensors, first comparator\."):
         ec.RNetwork.load(folder)
@@ -105,31 +107,33 @@ def test_weights_of_another_architecture(folder):
     ("changes", "message"),
     [
         (
-            {"version": 2, "code": "9.8.7"},
-            rf"by episodic-curiosity 9.8.7 in format 2; this is {ec.__version__}, which reads "
-            r"format 1",
+            {"version": 3, "code": "9.8.7"},
+            rf"by episodic-curiosity 9.8.7 in format 3; this is {ec.__version__}, which reads "
+            r"format 2",
         ),
         ({"format": "other"}, "was not written by episodic-curiosity"),
         ({"kind": "agent"}, "describes 'agent', wanted 'r_network'"),
         ({"config": {"view_shape": [3, 16, 16], "colour": 1}}, "describes no r_network"),
         ({"config": {"view_shape": [3, 0, 16]}}, "view_shape's sizes must be"),
-        ({"version": True}, "in format True; this is .*, which reads format 1"),
+        ({"version": True}, "in format True; this is .*, which reads format 2"),
         ({"config": {"view_shape": [10**9, 10**6, 10**6]}}, "describes no r_network"),
         ({"config": None}, "lacks its config"),
         ({"sha256": None}, "fingerprints differ"),
+        ({"code": "0.2.0-forged"}, "fingerprints differ"),
     ],
 )
 def test_a_description_that_does_not_fit(folder, changes, message):
-    edit(folder / "r_network.json", **changes)
+    edit(folder / "r_network.safetensors", **changes)
     with pytest.raises(ec.LoadError, match=message):
         ec.RNetwork.load(folder)
 
 
-def test_no_json_and_no_file(folder):
-    (folder / "r_network.json").write_text("{")
-    with pytest.raises(ec.LoadError, match=r"r_network\.json is not JSON"):
+def test_weights_of_another_program_and_no_file(folder):
+    weights = {"weight": torch.ones(3)}
+    safetensors.torch.save_file(weights, folder / "r_network.safetensors")
+    with pytest.raises(ec.LoadError, match=r"lacks its config: a release before 0\.2\.0"):
         ec.RNetwork.load(folder)
-    with pytest.raises(ec.LoadError, match=r"agent\.json cannot be read \(No such file"):
+    with pytest.raises(ec.LoadError, match=r"agent\.safetensors cannot be read \(No such file"):
         ec.load_agent(folder / "nowhere")
 
 
@@ -150,3 +154,43 @@ def test_an_interrupted_save_leaves_the_old_files(folder, monkeypatch):
     with pytest.raises(OSError, match="the disk is full"):
         NETWORKS["agent"]().save(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_save_killed_after_any_replacement_leaves_something_to_load(folder, monkeypatch):
+    replace = os.replace
+
+    def killed(*paths):
+        replace(*paths)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        ec.Agent((5,), 7).save(folder)
+    assert ec.load_agent(folder).config.num_actions == 7
+
+
+WRITER = """
+import sys
+import episodic_curiosity as ec
+agents = [ec.Agent((5,), num_actions=number) for number in (2, 7)]
+while True:
+    for agent in agents:
+        agent.save(sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_reader_beside_a_writer_is_never_refused(tmp_path):
+    """Two architectures in turn: weights of one with the config of the other would not fit."""
+    ec.Agent((5,), num_actions=2).save(tmp_path)
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)])
+    try:
+        found = {ec.load_agent(tmp_path).config.num_actions for _ in range(1000)}
+        while len(found) < 2:  # the writer takes seconds to start
+            assert writer.poll() is None
+            found |= {ec.load_agent(tmp_path).config.num_actions for _ in range(1000)}
+    finally:
+        writer.kill()  # in the middle of a save
+        writer.wait()
+    assert found == {2, 7}
+    assert ec.load_agent(tmp_path).config.num_actions in found
