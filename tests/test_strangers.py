@@ -419,6 +419,35 @@ class TestCheckpoints:
         said = refused(capsys, "train", "--resume", "--out", sent)
         assert "is not a checkpoint of a run" in said
 
+    @pytest.mark.parametrize(
+        "path", ["number", "bonus", "ppo/step", "collector/tally", "agent"]
+    )
+    def test_a_state_that_lacks_a_part(self, sent, path, capsys):
+        checkpoints = Checkpoints(sent)
+        number, state, lines, steps = checkpoints.load_newest()
+        *outer, name = path.split("/")
+        part = state
+        for key in outer:
+            part = part[key]
+        del part[name]
+        shutil.rmtree(sent / "checkpoints")
+        checkpoints.save(state, number, lines, steps)
+        said = refused(capsys, "train", "--resume", "--out", sent)
+        assert "does not fit this run" in said
+
+    @pytest.mark.parametrize("change", [{"seconds": None}, {"steps": "many"}])
+    def test_a_time_that_is_none(self, sent, change, capsys):
+        path = sent / "timing.jsonl"
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            for name, value in change.items():
+                line[name] = value
+                if value is None:
+                    del line[name]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        said = refused(capsys, "train", "--resume", "--out", sent)
+        assert "timing.jsonl is damaged in line 1" in said
+
     @pytest.mark.parametrize("name", [".000000000001.new", "000000000099"])
     def test_a_file_in_the_place_of_a_folder(self, sent, name):
         (sent / "checkpoints" / name).write_text("x")

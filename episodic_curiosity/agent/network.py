@@ -178,7 +178,8 @@ class Agent(nn.Module):
         batch = torch.as_tensor(observation, device=self.device)
         is_one = batch.dim() == len(self.config.observation_shape)
         batch = batch.unsqueeze(0) if is_one else batch
-        check_views("observation", batch, self.config.observation_shape, self.device)
+        shape = self.config.observation_shape
+        check_views("observation", batch, shape, self.device, is_scaled=False)
         policy = self(batch).policy
         action: Tensor = policy.mode if deterministic else policy.sample()
         action = action.squeeze(0) if is_one else action

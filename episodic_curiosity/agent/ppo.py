@@ -141,7 +141,7 @@ class PPO:
             for epoch in range(self.config.num_epochs)
             for index in self._order(rollout.num_steps * rollout.num_envs, number, epoch)
         ]
-        return _finite_means(minibatches.names, history, number) | {
+        return _finite_means(minibatches.names, history, number, rollout) | {
             "explained_variance": _explained_variance(minibatches.samples),
             "learning_rate": learning_rate,
         }
@@ -258,7 +258,9 @@ class PPO:
         )
 
 
-def _finite_means(names: list[str], history: list[Tensor], number: int) -> dict[str, float]:
+def _finite_means(
+    names: list[str], history: list[Tensor], number: int, rollout: Rollout
+) -> dict[str, float]:
     """The mean of each metric over all minibatches; raises at the first NaN or infinity.
 
     Synchronises with the GPU, once per update.
@@ -266,12 +268,25 @@ def _finite_means(names: list[str], history: list[Tensor], number: int) -> dict[
     table = torch.stack(history).cpu()
     wrong = (~table.isfinite()).nonzero()
     if len(wrong):
+        _check_paid(rollout, number)
         row, column = wrong[0].tolist()
         raise FloatingPointError(
             f"the {names[column]} of update {number} is {table[row, column].item()}, "
             f"in minibatch {row + 1} of {len(history)}"
         )
     return dict(zip(names, table.double().mean(dim=0).tolist(), strict=True))
+
+
+def _check_paid(rollout: Rollout, number: int) -> None:
+    """Raises where a reward or bonus is not finite: such a rollout spoils every loss."""
+    for name, paid in (("reward", rollout.reward), ("bonus", rollout.bonus)):  # (T, N)
+        wrong = (~paid.isfinite()).nonzero()
+        if len(wrong):
+            time, env = wrong[0].tolist()
+            raise FloatingPointError(
+                f"the {name} of update {number} is {paid[time, env].item()}, "
+                f"in step {time + 1} of environment {env}"
+            )
 
 
 def _explained_variance(samples: Minibatch) -> float:

@@ -24,8 +24,11 @@ from episodic_curiosity.support.checks import (
     check_tensor,
     check_views,
     first_difference,
+    range_of,
     to_tensor,
+    unfit,
 )
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.state import copied
 from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
@@ -79,7 +82,7 @@ class Bonus(nn.Module, ABC):
     _everywhere: Tensor  # (N,) bool, all true
     _nowhere: Tensor  # (N,) bool, all false
     _without_begin: Tensor  # (N,) bool, stepped before `begin`
-    _not_finite: Tensor  # () bool, a row had NaN or infinity
+    _not_finite: Tensor  # () bool, a row had NaN or was out of range
 
     def __init__(
         self, num_envs: int, seen_shape: tuple[int, ...] | None, device: torch.device | str
@@ -87,6 +90,8 @@ class Bonus(nn.Module, ABC):
         """`seen_shape` is that of one environment; None: what it is shown does not matter."""
         super().__init__()
         check_at_least("num_envs", num_envs, 1)
+        what = f"a bonus of {num_envs} environments"
+        check_memory(what, 8 * num_envs, torch.device(device), "lower `num_envs`")
         self.num_envs = num_envs
         self.seen_shape = seen_shape
         self.paid = BonusStatistics(torch.device(device))
@@ -257,7 +262,7 @@ class Bonus(nn.Module, ABC):
         return mask
 
     def _check(self, now: Sight) -> None:
-        """Checks the shape of what is seen, and the rows that count for NaN and infinity.
+        """Checks the shape of what is seen, and the range of the rows that count.
 
         A GPU is not asked now, which would synchronise: `learn` and `metrics` raise.
         """
@@ -268,13 +273,15 @@ class Bonus(nn.Module, ABC):
             return
         check_views(self.sees, now.seen, self.seen_shape, device, self.num_envs, now.rows)
         if device.type != "cpu" and now.seen.dtype == torch.float32:
-            self._not_finite |= (~now.seen.isfinite().flatten(1).all(dim=1) & now.rows).any()
+            self._not_finite |= (unfit(now.seen) & now.rows).any()
 
     def _raise_if_not_finite(self) -> None:
         if self._not_finite:
             self._not_finite.zero_()
+            assert self.seen_shape is not None
             raise ValueError(
-                f"{self.sees} must be finite, got NaN or infinity in an earlier call"
+                f"{self.sees} must be {range_of(1 + len(self.seen_shape))}, "
+                f"got NaN or infinity in an earlier call, or values out of this range"
             )
 
 

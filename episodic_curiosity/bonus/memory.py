@@ -14,6 +14,7 @@ from episodic_curiosity.support.checks import (
     check_mask,
     check_tensor,
 )
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.randomness import random_below
 
 
@@ -57,6 +58,12 @@ class EpisodicMemory(nn.Module):
         check_at_least("seed", seed, 0)
         check_choice("replacement", replacement, ("random", "fifo"))
         self.replacement = replacement
+        check_memory(
+            f"a memory of {num_envs} environments x {capacity} x {embedding_size}",
+            num_envs * capacity * embedding_size * 4,
+            torch.device(device),
+            "lower `num_envs` or `memory_capacity`",
+        )
         buffers = {
             "embeddings": torch.zeros(num_envs, capacity, embedding_size, device=device),
             "added": torch.zeros(num_envs, dtype=torch.int64, device=device),

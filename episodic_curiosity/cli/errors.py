@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from episodic_curiosity.support.checks import printable
+from episodic_curiosity.support.machine import is_out_of_memory
 
 FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130  # exit codes
 
@@ -20,6 +21,11 @@ def call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
         stop(MISTAKEN, str(error) or "not enough memory")
     except FloatingPointError as error:  # a failure at run time
         stop(FAILED, str(error))
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        reason = str(error).partition("\n")[0]
+        stop(FAILED, f"not enough memory: lower the number of environments ({reason})")
     except BrokenPipeError:  # the reader closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         sys.exit(FAILED)

@@ -63,6 +63,12 @@ class RNetworkConfig:
                 f"the {self.embedder} embedder needs a view_shape {wanted}, "
                 f"got {self.view_shape}"
             )
+        if not wants_vectors and self.view_shape[2] <= 4 < min(self.view_shape[:2]):
+            height, width, channels = self.view_shape
+            raise ValueError(
+                f"frames must be (channels, height, width), got {self.view_shape}; channels "
+                f"come first: {(channels, height, width)}"
+            )
         side = SHORTEST_SIDE.get(self.embedder, 0)
         if side and min(self.view_shape[1:]) < side:
             raise ValueError(

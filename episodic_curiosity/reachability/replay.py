@@ -3,6 +3,7 @@
 Shapes: T steps are kept, R are added per call, N environments, B observations.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol, Self, cast
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from episodic_curiosity.reachability.experience import Experience
 from episodic_curiosity.support.checks import check_at_least, check_tensor
-from episodic_curiosity.support.machine import free_bytes
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.state import check_parts
 from episodic_curiosity.worlds.base import RedrawableWorld, World
 
@@ -200,11 +201,9 @@ def check_rows(
 
 def check_fits(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:
     """Raises if a tensor would not fit into the device's free memory."""
-    wanted = dtype.itemsize * torch.Size(shape).numel()
-    free = free_bytes(device)
-    if free is not None and wanted > free:
-        raise MemoryError(
-            f"a replay of {shape[0]} steps x {shape[1]} environments needs "
-            f"{wanted / 1e9:.1f} GB, {device} has {free / 1e9:.1f} GB free: "
-            f"lower `history`, or the steps of random play"
-        )
+    check_memory(
+        f"a replay of {shape[0]} steps x {shape[1]} environments",
+        dtype.itemsize * math.prod(shape),
+        device,
+        "lower `history`, or the steps of random play",
+    )

@@ -19,6 +19,7 @@ from episodic_curiosity.support.files import (
     read_file,
 )
 from episodic_curiosity.support.saving import LoadError, write_atomically
+from episodic_curiosity.support.strict_json import parse_json
 
 METRICS, TIMING = "metrics.jsonl", "timing.jsonl"
 CHECKSUM = "metrics_crc32"
@@ -61,7 +62,7 @@ def read_metrics(folder: Path) -> list[dict[str, float]]:
 
 def read_timing(folder: Path) -> list[dict[str, float]]:
     """As `read_metrics`: `steps`, `seconds` (over all resumes) and `steps_per_second`."""
-    lines = _parsed(folder / TIMING)
+    lines = _parsed(folder / TIMING, "seconds", "steps_per_second")
     return [{name: value for name, value in line.items() if name != CHECKSUM} for line in lines]
 
 
@@ -133,17 +134,27 @@ def _checksum(line: bytes) -> dict[str, int]:
     return {CHECKSUM: zlib.crc32(line)}
 
 
-def _parsed(path: Path) -> list[dict[str, float]]:
+def _parsed(path: Path, *names: str) -> list[dict[str, float]]:
+    """The lines with these names of numbers, and with `steps`."""
     lines = []
+    wanted = {"steps", *names}
     for number, line in enumerate(_lines(path), start=1):
         try:
-            values = json.loads(line)
-        except (ValueError, RecursionError):
+            values = parse_json(line)
+        except ValueError:
             values = None
-        if not isinstance(values, dict) or "steps" not in values:
+        if (
+            not isinstance(values, dict)
+            or not wanted <= values.keys()
+            or not _has_numbers(values)
+        ):
             raise LoadError(f"{path} is damaged in line {number}")
         lines.append({name: math.nan if v is None else v for name, v in values.items()})
     return lines
+
+
+def _has_numbers(values: dict[str, Any]) -> bool:
+    return all(value is None or type(value) in (int, float) for value in values.values())
 
 
 def _lines(path: Path) -> list[bytes]:

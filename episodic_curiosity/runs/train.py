@@ -31,6 +31,7 @@ from episodic_curiosity.runs.build import (
 from episodic_curiosity.runs.checkpoints import written_by
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.record import Record, RunFolderError, folder_for_work
+from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.compiling import compiles, warming_up
 from episodic_curiosity.support.interruption import StopRequest, stop_request
 from episodic_curiosity.support.machine import find_device
@@ -205,9 +206,8 @@ def _begin(run: Run, parts: Parts, record: Record, display: Progress) -> int:
         display.note(remark)
     state = record.resume()
     if state is not None:
-        _load(parts, state, record)
+        number = _load(parts, state, record)
         display.note(f"resuming from {record.last_checkpoint}")
-        number: int = state["number"]
         return number
     if parts.replay is not None:
         display.note(
@@ -231,10 +231,12 @@ def _begin(run: Run, parts: Parts, record: Record, display: Progress) -> int:
     return 0
 
 
-def _load(parts: Parts, state: dict[str, Any], record: Record) -> None:
-    """Restores the state of a checkpoint, which may be of another release."""
+def _load(parts: Parts, state: dict[str, Any], record: Record) -> int:
+    """Restores a checkpoint, which may be of another release; returns its number."""
     try:
         parts.load_state_dict(state)
+        check_at_least("the checkpoint's number", state["number"], 0)
+        return int(state["number"])
     except (LoadError, torch.OutOfMemoryError):
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:

@@ -2,12 +2,17 @@
 
 import math
 import operator
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+LARGEST_INTEGER = 2**63 - 1  # of a tensor
+LARGEST_FEATURE = 1e9  # larger ones overflow in a network, and the bonus is NaN
+TOLERANCE = 1e-3  # of resized frames, about [0, 1]
 
 
 def printable(text: str) -> str:
@@ -39,15 +44,18 @@ def check_at_least(name: str, value: Any, least: int) -> None:
         number = None
     if number is None or number < least:
         given = value if isinstance(value, int | float | str | None) else _type(value)
-        raise ValueError(f"{name} must be an integer of at least {least}, got {given!r}")
+        raise ValueError(f"{name} must be an integer of at least {least}, got {_short(given)}")
+    if number > LARGEST_INTEGER:
+        raise ValueError(f"{name} must be at most {LARGEST_INTEGER}, got {_short(value)}")
 
 
 def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:
     """Raises unless the value is a finite number above the bound."""
     is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    if not is_number or not above < value < math.inf:
+    # An integer may be too large for a float.
+    if not is_number or not above < value or not abs(value) <= sys.float_info.max:
         bound = "" if above == -math.inf else f" above {above:g}"
-        raise ValueError(f"{name} must be a finite number{bound}, got {value!r}")
+        raise ValueError(f"{name} must be a finite number{bound}, got {_short(value)}")
 
 
 def check_size(name: str, size: Any) -> tuple[int, int]:
@@ -89,6 +97,8 @@ def check_tensor(
     """Raises unless the value is a tensor of that shape on that device."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a tensor, got {_type(value)}")
+    if value.layout != torch.strided:
+        raise TypeError(f"{name} must be a dense tensor, got {value.layout}")
     if tuple(value.shape) != shape:
         raise ValueError(f"{name} must have shape {shape}, got {tuple(value.shape)}")
     if not _is_on(value.device, device):
@@ -120,23 +130,45 @@ def check_views(
     device: torch.device,
     num_views: int | None = None,
     where: Tensor | None = None,
+    is_scaled: bool = True,
 ) -> None:
-    """Raises unless the views have the wanted shape, as bytes or finite floats.
+    """Raises unless the views have the wanted shape, as bytes or floats that `unfit` accepts.
 
-    Floats are checked for NaN and infinity on a CPU only: on a GPU this would synchronise. Rows
-    outside the mask `where` are not.
+    Floats are checked on a CPU only: on a GPU this would synchronise. Rows outside the mask
+    `where` are not. Float frames that are not `is_scaled` may exceed [0, 1].
     """
     if num_views is None:
         num_views = view.shape[0] if isinstance(view, Tensor) and view.dim() else 0
     check_tensor(name, view, (num_views, *view_shape), device)
     if view.dtype not in (torch.uint8, torch.float32):
         raise TypeError(f"{name} must be of dtype uint8 or float32, got {view.dtype}")
-    if view.dtype == torch.float32 and device.type == "cpu" and not view.isfinite().all():
-        wrong = (~view.isfinite()).flatten(1).any(dim=1)
+    if view.dtype == torch.float32 and device.type == "cpu":
+        seen = view if is_scaled else view.flatten(1)
+        wrong = unfit(seen)  # (N,)
         rows = (wrong if where is None else wrong & where).nonzero()
         if len(rows):
             row = int(rows[0, 0])
-            raise ValueError(f"{name} must be finite, got NaN or infinity in row {row}")
+            if not view[row].isfinite().all():
+                raise ValueError(f"{name} must be finite, got NaN or infinity in row {row}")
+            low, high = view[row].aminmax()
+            raise ValueError(
+                f"{name} must be {range_of(seen.dim())}, got {low:g} to {high:g} in row {row}"
+            )
+
+
+def unfit(view: Tensor) -> Tensor:
+    """(N,) bool, rows of float views with NaN or out of range, which is [0, 1] for frames."""
+    most = 1.0 + TOLERANCE if view.dim() == 4 else LARGEST_FEATURE
+    least = -TOLERANCE if view.dim() == 4 else -LARGEST_FEATURE
+    low, high = view.flatten(1).aminmax(dim=1)
+    return ~((low >= least) & (high <= most))  # true for NaN, too
+
+
+def range_of(num_axes: int) -> str:
+    """Describes what `unfit` accepts in views with so many axes."""
+    if num_axes == 4:
+        return "bytes, or floats in [0, 1]"
+    return f"from {-LARGEST_FEATURE:g} to {LARGEST_FEATURE:g}"
 
 
 def first_difference(found: Mapping[str, Any], wanted: Mapping[str, Tensor]) -> str | None:
@@ -158,6 +190,13 @@ def first_difference(found: Mapping[str, Any], wanted: Mapping[str, Tensor]) -> 
 def _is_on(device: torch.device, wanted: torch.device) -> bool:
     """True if the device is the wanted one; "cuda" without an index matches any GPU."""
     return device.type == wanted.type and (wanted.index is None or device.index == wanted.index)
+
+
+def _short(value: object) -> str:
+    """The value as it is written; a number of many digits by their count."""
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        return f"an integer of {math.ceil(value.bit_length() * math.log10(2))} digits"
+    return repr(value)
 
 
 def _type(value: object) -> str:

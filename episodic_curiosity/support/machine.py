@@ -43,6 +43,22 @@ def free_bytes(device: torch.device) -> int | None:
     return int(sizes["MemAvailable"].split()[0]) * 1024
 
 
+def check_memory(what: str, num_bytes: int, device: torch.device, advice: str) -> None:
+    """Raises if something would not fit into the device's free memory."""
+    free = free_bytes(device)
+    if free is not None and num_bytes > free:
+        raise MemoryError(
+            f"{what} needs {num_bytes / 1e9:.1f} GB, {device} has {free / 1e9:.1f} GB free: "
+            f"{advice}"
+        )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """True for torch's errors of a full memory, on a GPU or a CPU."""
+    is_full = "DefaultCPUAllocator: can't allocate memory" in str(error)
+    return isinstance(error, torch.OutOfMemoryError) or is_full
+
+
 def free_on_disk(path: Path, *others: Path) -> int:
     """Free disk space for these files of one folder; space they already use counts as free."""
     there = sum(file.stat().st_size for file in (path, *others) if file.exists())

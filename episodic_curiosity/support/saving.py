@@ -12,7 +12,7 @@ import os
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from episodic_curiosity.support.checks import first_difference
 from episodic_curiosity.support.files import UnfitFileError, create_file, open_file, read_file
 from episodic_curiosity.support.machine import free_bytes
+from episodic_curiosity.support.strict_json import parse_json
 from episodic_curiosity.support.version import __version__
 
 FORMAT = "episodic-curiosity"
@@ -41,7 +42,7 @@ DTYPES = {
     "F64": torch.float64,
 }
 # Errors of reading JSON that is none, or has other keys and types than expected.
-MALFORMED = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -157,8 +158,8 @@ def read_header(path: Path, kind: str) -> dict[str, Any]:
     """Reads what `header_bytes` wrote; the config is a dict."""
     content = _read_bytes(path, MAX_JSON_BYTES)
     try:
-        header = json.loads(content, parse_constant=_refuse)  # NaN is no JSON
-    except (ValueError, RecursionError):
+        header = parse_json(content)
+    except ValueError:
         raise LoadError(f"{path} is not JSON: it is damaged or something else") from None
     return _checked_header(header, path, kind)
 
@@ -179,10 +180,6 @@ def _checked_header(header: Any, path: Path, kind: str) -> dict[str, Any]:
     if not isinstance(header.get("config"), dict):
         raise LoadError(f"{path} lacks its config")
     return header
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
 
 
 def _wanted_shapes(
@@ -227,7 +224,7 @@ def _read_description(
         (size,) = struct.unpack("<Q", file.read(8))
         if size > MAX_JSON_BYTES:
             raise ValueError
-        described = json.loads(file.read(size))
+        described = parse_json(file.read(size))
         metadata = described.pop("__metadata__", {})
         ends = [entry["data_offsets"][1] for entry in described.values()]
         if length != 8 + size + max(ends, default=0):
@@ -236,7 +233,7 @@ def _read_description(
             name: torch.empty(entry["shape"], dtype=DTYPES[entry["dtype"]], device="meta")
             for name, entry in described.items()
         }
-        header = json.loads(metadata.get(FORMAT, "null"), parse_constant=_refuse)
+        header = parse_json(metadata.get(FORMAT, "null"))
     except (*MALFORMED, struct.error, RuntimeError):
         raise LoadError(f"{path} is truncated or no safetensors file") from None
     if header is None:

@@ -304,6 +304,16 @@ def test_a_loss_that_is_not_finite_is_named():
         ppo.update(random_rollout(6, 4), number=0)
 
 
+@pytest.mark.parametrize("name", ["reward", "bonus"])
+def test_a_reward_or_bonus_that_is_not_finite_is_named(name):
+    rollout = random_rollout(6, 4)
+    getattr(rollout, name)[4, 1] = torch.nan
+    with pytest.raises(
+        FloatingPointError, match=f"the {name} of update 7 is nan, in step 5 of environment 1"
+    ):
+        make_ppo(make_agent()).update(rollout, number=7)
+
+
 def test_returns_that_are_all_the_same():
     rollout = rollout_of(value=torch.zeros(7, 4, 1), observation=torch.rand(7, 4, 4))
     assert make_ppo(make_agent()).update(rollout, number=0)["explained_variance"] == 0.0

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 import episodic_curiosity as ec
 from episodic_curiosity.bonus.registry import methods
@@ -186,7 +187,7 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
         ("train --task maze/sparse --steps 10", "10 steps are too few: one rollout takes"),
         ("train --task maze/sparse --steps", "--steps: expected one argument"),
         (
-            f"train --task maze/sparse --steps {10**22}",
+            f"train --task maze/sparse --steps {10**13}",
             "steps must be at most 1,000,000,000,000",
         ),
         ("train --task maze/sparse --out .", "--out must not be the current folder"),
@@ -344,6 +345,28 @@ def test_a_failure_is_one_line(monkeypatch, capsys, error, code):
         call("train --task maze/sparse")
     assert stop.value.code == code
     assert capsys.readouterr().err == f"curiosity: {error}\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 80 GiB"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8\nat"),
+    ],
+)
+def test_a_full_memory_is_one_line(monkeypatch, capsys, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setitem(
+        sys.modules, "episodic_curiosity.runs.train", SimpleNamespace(train=fail)
+    )
+    with pytest.raises(SystemExit) as stop:
+        call("train --task maze/sparse")
+    assert stop.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith("curiosity: not enough memory: lower the number of environments (")
+    assert said.count("\n") == 1
 
 
 def test_an_interrupted_run_has_the_shells_exit_code(monkeypatch, capsys):

@@ -169,6 +169,25 @@ def test_a_save_killed_after_any_replacement_leaves_something_to_load(folder, mo
     assert ec.load_agent(folder).config.num_actions == 7
 
 
+def test_saving_without_safetensors(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
+    with pytest.raises(ImportError, match="saving needs safetensors: pip install safetensors"):
+        ec.Agent((5,), 2).save(tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    "header", ["[" * 900 + "]" * 900, '{"config": 1' + "0" * 400 + "}", "[" * 99_999, "7"]
+)
+def test_a_header_that_json_stumbles_over(folder, header):
+    metadata = {"episodic-curiosity": header}
+    safetensors.torch.save_file({}, folder / "agent.safetensors", metadata)
+    with pytest.raises(ec.LoadError) as refusal:
+        ec.load_agent(folder)
+    assert "\n" not in str(refusal.value)
+    assert len(str(refusal.value)) < 300
+
+
 WRITER = """
 import sys
 import episodic_curiosity as ec

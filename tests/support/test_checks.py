@@ -1,0 +1,79 @@
+"""Arguments that would fail deep inside torch are refused in a sentence."""
+
+import pytest
+import torch
+
+import episodic_curiosity as ec
+from episodic_curiosity.support.checks import check_at_least, check_number, check_views
+
+CPU = torch.device("cpu")
+FRAME, VECTOR = (3, 8, 8), (6,)
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan")])
+def test_a_number_that_is_no_float(number):
+    with pytest.raises(ValueError, match="alpha must be a finite number") as refusal:
+        check_number("alpha", number)
+    assert len(str(refusal.value)) < 100
+    with pytest.raises(ValueError, match="alpha must be a finite number above 0"):
+        ec.EpisodicCuriosity(ec.RNetwork(VECTOR), num_envs=2, alpha=number)
+
+
+def test_a_count_that_no_tensor_can_have():
+    with pytest.raises(ValueError, match=r"num_envs must be at most .* of 401 digits"):
+        check_at_least("num_envs", 10**400, 1)
+    check_at_least("num_envs", 2**63 - 1, 1)
+
+
+def test_a_memory_that_does_not_fit_is_refused_beforehand():
+    with pytest.raises(
+        MemoryError, match=r"a bonus of 1000000000000000 .* GB free: lower `num"
+    ):
+        ec.ConstantBonus(num_envs=10**15)
+    with pytest.raises(
+        MemoryError, match=r"a memory of 2 environments x 1000000000000 x 512 n"
+    ):
+        ec.EpisodicCuriosity(ec.RNetwork(VECTOR), num_envs=2, memory_capacity=10**12)
+
+
+@pytest.mark.parametrize("values", [(-0.2, 0.5), (0.0, 255.0), (1.1, 1.2)])
+def test_float_frames_are_in_0_to_1(values):
+    views = torch.rand(4, *FRAME)
+    views[2, 0, 0, :2] = torch.tensor(values)
+    with pytest.raises(
+        ValueError, match=r"view must be bytes, or floats in \[0, 1\], got .*row 2"
+    ):
+        check_views("view", views, FRAME, CPU)
+    everywhere_else = torch.tensor([True, True, False, True])
+    check_views("view", views, FRAME, CPU, where=everywhere_else)
+    check_views("view", views.clamp(-0.0005, 1.0005), FRAME, CPU)  # resized
+
+
+@pytest.mark.parametrize("value", [1e38, -1e38, 1e10])
+def test_features_that_would_overflow(value):
+    curiosity = ec.EpisodicCuriosity(ec.RNetwork(VECTOR), num_envs=3)
+    views = torch.rand(3, *VECTOR)
+    curiosity.begin(views)
+    views[1, 5] = value
+    with pytest.raises(
+        ValueError, match=r"view must be from -1e\+09 to 1e\+09, got .* in row 1"
+    ):
+        curiosity.bonus(views)
+    views[1, 5] = 1e9
+    assert curiosity.bonus(views).isfinite().all()
+
+
+def test_a_sparse_tensor():
+    curiosity = ec.EpisodicCuriosity(ec.RNetwork(VECTOR), num_envs=3)
+    with pytest.raises(TypeError, match=r"view must be a dense tensor, got torch\.sparse_coo"):
+        curiosity.begin(torch.eye(3, 6).to_sparse())
+
+
+@pytest.mark.parametrize("embedder", ["small", "resnet18"])
+def test_channels_come_first(embedder):
+    with pytest.raises(
+        ValueError, match=r"got \(84, 80, 3\); channels come first: \(3, 84, 80\)"
+    ):
+        ec.RNetwork((84, 80, 3), embedder=embedder)
+    with pytest.raises(ValueError, match=r"at least 8 x 8, got \(3, 84, 3\)$"):
+        ec.RNetwork((3, 84, 3), embedder=embedder)
