@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import json
 import os
-import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -29,6 +28,7 @@ from episodic_curiosity.runs.metrics_files import (
     read_metrics,
     read_timing,
 )
+from episodic_curiosity.runs.tensorboard_files import TensorBoardFiles
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.files import append_to_file, check_own, remove_folder
@@ -84,9 +84,8 @@ class Record:
             self._lines = LinesWriter(folder)
             stack.callback(self._lines.close)
             purge_step = self._steps + 1 if resume else None
-            self._tensorboard = _tensorboard(folder / TENSORBOARD, purge_step)
-            if self._tensorboard is not None:
-                stack.callback(self._tensorboard.close)
+            self._tensorboard = TensorBoardFiles(folder / TENSORBOARD, purge_step)
+            stack.callback(self._tensorboard.close)
             self._open = stack.pop_all()
         self._last_time = time.monotonic()
 
@@ -117,16 +116,13 @@ class Record:
         self._lines.write(steps, metrics, timing)
         self._seconds = timing["seconds"]
         self._num_lines, self._steps = self._num_lines + 1, steps
-        if self._tensorboard is not None:
-            rate = {"steps_per_second": timing["steps_per_second"]}
-            for name, value in {**metrics, **rate}.items():
-                self._tensorboard.add_scalar(name, value, steps)
+        rate = {"steps_per_second": timing["steps_per_second"]}
+        self._tensorboard.write(steps, {**metrics, **rate})
 
     def checkpoint(self, number: int, state: State) -> None:
         """Saves everything the run needs to resume; numbers must increase."""
         self._lines.sync()
-        if self._tensorboard is not None:
-            self._tensorboard.flush()
+        self._tensorboard.flush()
         self.last_checkpoint = self._checkpoints.save(
             state, number, self._num_lines, self._steps
         )
@@ -303,16 +299,6 @@ def _lock(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise RunFolderError(f"{folder} is being written to by another process") from None
         yield
-
-
-def _tensorboard(folder: Path, purge_step: int | None) -> Any:
-    """TensorBoard's writer, or None; hides the points of an interrupted run from that step."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        print(f"no files for TensorBoard ({error})", file=sys.stderr)
-        return None
-    return SummaryWriter(str(folder), purge_step=purge_step)
 
 
 def differences(

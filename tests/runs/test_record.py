@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -292,6 +293,30 @@ def test_tensorboard_shows_nothing_twice(folder):
     assert sorted(shown.Tags()["scalars"]) == ["reward", "steps_per_second"]
     events = [(event.step, event.value) for event in shown.Scalars("reward")]
     assert events == [(10, 0.5), (20, 1.0), (30, 1.5), (40, 2.0)]
+
+
+@pytest.mark.parametrize("left", ["nothing", "a file"])
+def test_a_deleted_folder_of_tensorboard_does_not_end_the_run(folder, left, capsys):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with Record(folder, CONFIG) as record:
+        for number in range(6):
+            record.write(number + 1, {"reward": 0.5})
+            record.checkpoint(number, {"n": number})  # flushes
+            if number == 2:
+                shutil.rmtree(folder / "tensorboard")
+                if left == "a file":
+                    (folder / "tensorboard").touch()
+    assert len(read_metrics(folder)) == 6
+    said = capsys.readouterr().err
+    if left == "a file":
+        assert said.startswith("no files for TensorBoard (")
+        assert said.count("\n") == 1
+        return
+    assert said == ""
+    shown = EventAccumulator(str(folder / "tensorboard"))
+    shown.Reload()
+    assert [event.step for event in shown.Scalars("reward")] == [4, 5, 6]
 
 
 def test_without_tensorboard_it_goes_on_and_says_so(folder, monkeypatch, capsys):
