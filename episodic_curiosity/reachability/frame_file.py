@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.reachability.replay import check_rows, stretches
@@ -33,7 +34,8 @@ class FrameFile:
     A state holds counters, not frames: its frames stay in the file until two later states have
     been taken. For this the file has room for `spare` steps beyond T: the number of steps per
     environment between a state and the second after it. So a run that keeps its newest two
-    checkpoints can be killed at any moment and resumed from either of them.
+    checkpoints can be killed at any moment and resumed from either of them. It also holds the
+    checksum of every step, computed when the step is added: a state costs no reading.
     The file is allocated in full at the first step, so that a full disk is found at the start.
     """
 
@@ -61,6 +63,7 @@ class FrameFile:
         self._shape = (num_steps + spare, num_envs, *view_shape)
         self._dtype = dtype
         self._first = torch.zeros((num_steps + spare, num_envs), dtype=torch.bool)
+        self._checksums = torch.zeros(num_steps + spare, dtype=torch.int64)
         self._frames: Mapped | None = None
         self._added = 0
         self._states: list[int] = []  # steps added by the time of the newest two states
@@ -85,6 +88,7 @@ class FrameFile:
         for slots, given in stretches(self._added, len(rows), self._shape[0]):
             self._frames[slots] = rows[given].numpy()
             self._first[slots] = first[given]
+            self._checksums[slots] = _checksums(rows[given].numpy())
         self._added += len(rows)
 
     @property
@@ -120,21 +124,24 @@ class FrameFile:
             "added": self._added,
             "states": list(self._states),
             "first": self.first,
-            "checksum": _checksum(self._frames, self._added),
+            "checksums": self._checksums[self._slots(torch.arange(self._held))],
         }
 
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Raises unless this file is the one that the state refers to."""
-        check_parts(state, {"added", "states", "first", "checksum"})
+        check_parts(state, {"added", "states", "first", "checksums"})
         held = min(state["added"], self._num_steps)
         if tuple(state["first"].shape) != (held, self._shape[1]):
             raise ValueError(
                 f"the saved replay holds {tuple(state['first'].shape)} steps x environments, "
                 f"wanted {(held, self._shape[1])}"
             )
-        frames = self._open() if state["added"] else None
-        if _checksum(frames, state["added"]) != state["checksum"]:
-            raise LoadError(f"{self.path} does not hold the frames of the checkpoint")
+        if held == 0:
+            return
+        frames = self._open()
+        for time, checksum in enumerate(state["checksums"].tolist(), state["added"] - held):
+            if zlib.crc32(frames[time % len(frames)].tobytes()) != checksum:
+                raise LoadError(f"{self.path} does not hold the frames of the checkpoint")
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resumes with the file, which must be the one that the state refers to."""
@@ -142,8 +149,9 @@ class FrameFile:
         self._frames = self._open() if state["added"] else None
         self._added = state["added"]
         self._states = list(state["states"])
-        held = len(state["first"])
-        self._first[self._slots(torch.arange(held))] = state["first"].cpu()
+        slots = self._slots(torch.arange(len(state["first"])))
+        self._first[slots] = state["first"].cpu()
+        self._checksums[slots] = state["checksums"].cpu()
 
     def _check_spare(self, count: int) -> None:
         if not self._states:
@@ -197,11 +205,9 @@ class FrameFile:
         return np.memmap(file, ARRAYS[self._dtype], mode="r+", shape=self._shape)
 
 
-def _checksum(frames: Mapped | None, added: int) -> int:
-    """The checksum of the newest step, enough to detect a file that was replaced."""
-    if frames is None or added == 0:
-        return 0
-    return zlib.crc32(frames[(added - 1) % len(frames)].tobytes())
+def _checksums(rows: NDArray[Any]) -> Tensor:
+    """The checksum of each of (R, N, ...) steps, (R,) int64."""
+    return torch.tensor([zlib.crc32(row.tobytes()) for row in rows], dtype=torch.int64)
 
 
 def _fill(file: BinaryIO, size: int) -> None:

@@ -204,7 +204,7 @@ class TestFrameFile:
             replay = make("file", Path(sys.argv[1]), spare=10**6)
             fill(replay, range(7))
             state = replay.state_dict()
-            print(state | {"first": state["first"].tolist()}, flush=True)
+            print({n: getattr(v, "tolist", lambda: v)() for n, v in state.items()}, flush=True)
             for time in range(7, 10**6):
                 fill(replay, range(time, time + 1))
         """
@@ -217,7 +217,8 @@ class TestFrameFile:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         state = ast.literal_eval(line)
-        state["first"] = torch.tensor(state["first"])
+        for name in ("first", "checksums"):
+            state[name] = torch.tensor(state[name])
         replay = make("file", tmp_path, spare=10**6)
         replay.load_state_dict(state)
         assert everything(replay) == expected(range(3, 7))
@@ -237,7 +238,9 @@ class TestFrameFile:
         state, path = replay.state_dict(), tmp_path / "replay.bin"
         with pytest.raises(ValueError, match=r"holds \(4, 2\) steps x .*, wanted \(5, 2\)"):
             make("file", tmp_path, num_steps=8).load_state_dict(state)
-        with pytest.raises(ValueError, match="a state has added, checksum, first, states, got"):
+        with pytest.raises(
+            ValueError, match="a state has added, checksums, first, states, got"
+        ):
             make("file", tmp_path).load_state_dict({})
         path.write_bytes(bytes(path.stat().st_size))
         with pytest.raises(LoadError, match=r"replay.bin does not hold the frames of"):
@@ -248,6 +251,30 @@ class TestFrameFile:
         path.unlink()
         with pytest.raises(LoadError, match=r"replay.bin is missing; it must hold"):
             make("file", tmp_path).load_state_dict(state)
+
+    @pytest.mark.parametrize("time", range(5, 9))
+    def test_any_flipped_bit_that_a_resume_relies_on_is_noticed(self, tmp_path, time):
+        replay = make("file", tmp_path, spare=2)  # six steps: 6, 7, 8, 3, 4, 5
+        fill(replay, range(9))
+        state, path = replay.state_dict(), tmp_path / "replay.bin"
+        content = bytearray(path.read_bytes())
+        place = time % 6 * NUM_ENVS * 2 * 4  # floats of (t, environment)
+        content[place + 13] ^= 4  # of environment 1
+        path.write_bytes(content)
+        with pytest.raises(LoadError, match=r"replay.bin does not hold the frames of"):
+            make("file", tmp_path, spare=2).load_state_dict(state)
+
+    def test_steps_that_a_resume_drops_may_change(self, tmp_path):
+        replay = make("file", tmp_path, spare=2)
+        fill(replay, range(9))
+        state, path = replay.state_dict(), tmp_path / "replay.bin"
+        content = bytearray(path.read_bytes())
+        content[4 * NUM_ENVS * 2 * 4] ^= 4  # step 4
+        path.write_bytes(content)
+        again = make("file", tmp_path, spare=2)
+        again.load_state_dict(state)
+        assert everything(again) == expected(range(5, 9))
+        assert torch.equal(again.state_dict()["checksums"], state["checksums"])
 
     def test_a_full_disk_is_found_at_the_start(self, tmp_path, monkeypatch):
         def one_kilobyte(_: object) -> SimpleNamespace:
