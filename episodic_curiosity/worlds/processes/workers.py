@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.worlds.faults import MAX_RESTARTS, FaultLimit
 from episodic_curiosity.worlds.processes.worker import (
     BEGIN,
     STEP,
@@ -36,8 +37,8 @@ from episodic_curiosity.worlds.processes.worker import (
 )
 
 SCRIPT = Path(__file__).with_name("worker.py")
-MAX_RESTARTS = 3  # in a row, without success
 PATIENCE = 2.0  # seconds that workers get to exit
+TRACEBACK = "Traceback (most recent call last):"
 GLANCE = 0.002  # seconds between checks that they have
 
 logger = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class Workers:
         self.board = Board(memory, num_envs, fields)
         self.num_faults = 0  # episodes so far that were lost or skipped
         self._passed_over = np.zeros(num_envs, np.bool_)  # in the current step
-        self._in_a_row = np.zeros(num_envs, np.int64)
+        self._fault_limit = FaultLimit(num_envs)
         settings = {
             "engine": [str(engine[0].resolve()), engine[1]],
             "options": dict(options),
@@ -119,12 +120,16 @@ class Workers:
         self._check_open()
         failures = self._exchange(STEP)
         faulty = (self.board.end == End.BY_FAULT) | self._passed_over
-        self._in_a_row = np.where(faulty, self._in_a_row + 1, 0)
+        broken = self._fault_limit.first_beyond(faulty)
         if faulty.any():
             self.num_faults += int(faulty.sum())
             for worker in self._crew:
                 if faulty[worker.rows].any():
-                    self._report(worker, failures.get(worker) or worker.last_words())
+                    failure = failures.get(worker) or worker.last_words()
+                    if broken in range(worker.rows.start, worker.rows.stop):
+                        self.close()
+                        raise ChildProcessError(f"{worker} fails again and again: {failure}")
+                    self._report(worker, failure)
         return self.board.end.copy()
 
     def close(self) -> None:
@@ -173,10 +178,7 @@ class Workers:
         raise ChildProcessError(f"{worker} cannot be started: {failure}")
 
     def _report(self, worker: "_Worker", failure: str) -> None:
-        """Logs which episodes were lost or skipped; raises after too many faults in a row."""
-        if self._in_a_row[worker.rows].max() > MAX_RESTARTS:
-            self.close()
-            raise ChildProcessError(f"{worker} fails at every step: {failure}")
+        """Logs which episodes were lost or skipped."""
         words = f"{worker}: {failure}; restarted"
         for what, where in (
             ("losing the episodes of", self.board.end == End.BY_FAULT),
@@ -197,6 +199,7 @@ class _Worker:
         self._settings = settings
         self._folder = Path()
         self._signals = socket.socket()
+        self._said_before = 0  # bytes of the log, at the last command
 
     def __str__(self) -> str:
         return f"the worker of environments {self.rows.start} to {self.rows.stop - 1}"
@@ -226,6 +229,7 @@ class _Worker:
 
     def ask(self, command: bytes) -> None:
         """Sends a command; `wait` reports failures."""
+        self._said_before = self._log.stat().st_size if self._log.exists() else 0
         with contextlib.suppress(OSError):
             self._signals.sendall(command)
 
@@ -243,10 +247,14 @@ class _Worker:
         return f"died, {self.last_words()}"
 
     def last_words(self) -> str:
-        """The last line written by the worker or its simulators."""
-        lines = self._log.read_text(errors="replace").split("\n") if self._log.exists() else []
-        said = [line.strip() for line in lines if line.strip()]
-        return f"last output {said[-1]!r}" if said else "no output"
+        """The error since the last command, or else the last line of the simulators."""
+        written = self._log.read_bytes()[self._said_before :] if self._log.exists() else b""
+        lines = [line for line in written.decode(errors="replace").split("\n") if line.strip()]
+        # Simulators may print after an error: Lab prints the maze of the next episode.
+        _, *tracebacks = "\n".join(lines).split(TRACEBACK)
+        if tracebacks:
+            lines = [line for line in tracebacks[-1].split("\n")[1:] if line[:1] != " "][:1]
+        return f"last output {lines[-1].strip()!r}" if lines else "no output"
 
     def dismiss(self) -> None:
         """Asks the process to end."""

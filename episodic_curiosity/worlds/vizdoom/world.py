@@ -11,6 +11,7 @@ from episodic_curiosity.support.checks import check_size
 from episodic_curiosity.worlds.base import Split, WorldSpec
 from episodic_curiosity.worlds.processes.workers import Workers
 from episodic_curiosity.worlds.processes.world import Array, WorkerWorld
+from episodic_curiosity.worlds.vizdoom.leftovers import remove_leftovers
 from episodic_curiosity.worlds.vizdoom.scenarios import find_scenario
 
 ENGINE = (Path(__file__).with_name("engine.py"), "DoomEngine")
@@ -65,6 +66,7 @@ class ViZDoomWorld(WorkerWorld):
             has_position=True,
             oracle_cell=ORACLE_CELL,
         )
+        remove_leftovers()
         workers = Workers(
             ENGINE,
             scenario.engine,

@@ -20,17 +20,21 @@ class CountingEngine:
         helper: bool = False,
         broken: int | None = None,
         log: str = os.devnull,
+        talks: bool = False,
     ) -> None:
         """A `helper` is a process of its own, such as real simulators have.
 
-        The episode of the seed `broken` cannot begin; every seed is noted in the `log`.
+        The episode of the seed `broken` cannot begin; every seed is noted in the `log`. One
+        that `talks` prints what it does.
         """
-        self._log = Path(log)
+        self._log, self._talks = Path(log), talks
         self._starts, self._has_helper, self._broken = starts, helper, broken
         self._helper: subprocess.Popen[bytes] | None = None
         self._count = self._seed = 0
 
     def begin(self, seed: int) -> None:
+        if self._talks:
+            print("*****\n*  G*\n*****", flush=True)
         with self._log.open("a") as log:
             print(seed, file=log)
         if not self._starts:
@@ -42,6 +46,8 @@ class CountingEngine:
         self._count, self._seed = 0, seed
 
     def act(self, action: int) -> tuple[float, bool]:
+        if self._talks:
+            print("act", action, flush=True)
         self._count += 1
         if action == ERROR:
             raise ValueError("the counter broke")

@@ -152,22 +152,41 @@ def test_a_worker_that_does_not_answer_is_replaced(make, caplog, how):
     assert step(workers, *[COUNT] * 5) == GOES_ON
 
 
-def test_failing_at_every_step_is_no_accident(make):
+@pytest.mark.parametrize("between", [0, 1, 30])
+def test_failing_again_and_again_is_no_accident(make, between):
     workers = make()
     begin(workers)
     for _ in range(3):
         assert step(workers, ERROR, *[COUNT] * 4)[0] is End.BY_FAULT
-    step(workers, *[COUNT] * 5)  # a step that works begins the count anew
-    for _ in range(3):
-        step(workers, ERROR, *[COUNT] * 4)
+        for _ in range(between):
+            assert step(workers, *[COUNT] * 5) == GOES_ON
     pids = workers.pids
     with pytest.raises(
-        ChildProcessError, match=r"0 to 1 fails at every step: .*the counter broke"
+        ChildProcessError, match=r"0 to 1 fails again and again: .*the counter broke"
     ):
         step(workers, ERROR, *[COUNT] * 4)
     assert have_ended(pids)
     with pytest.raises(RuntimeError, match="this world is closed"):
         workers.step()
+
+
+def test_good_steps_make_up_for_faults(make):
+    workers = make(num_envs=2)
+    begin(workers)
+    for number in range(5):
+        assert step(workers, ERROR, COUNT) == [End.BY_FAULT, End.NOT_YET], number
+        for _ in range(100):
+            step(workers, COUNT, COUNT)
+    assert workers.num_faults == 5
+
+
+def test_the_last_words_are_the_error_not_what_the_next_episode_prints(make, caplog):
+    workers = make(num_envs=1, talks=True)
+    begin(workers)
+    step(workers, ERROR)
+    assert "last output 'ValueError: the counter broke'" in caplog.text
+    step(workers, CRASH)
+    assert "died, last output 'act 3'" in caplog.text  # not an older error
 
 
 def test_an_episode_that_cannot_begin_is_passed_over(make, caplog):
@@ -212,7 +231,8 @@ def test_a_broken_episode_is_begun_by_one_process_only(make, tmp_path):
 def test_what_cannot_start_says_why(make):
     workers = make(num_envs=1, starts=False)
     with pytest.raises(
-        ChildProcessError, match="cannot be started: died, last output 'of that name'"
+        ChildProcessError,
+        match="cannot be started: died, last output 'OSError: there is no map'",
     ):
         workers.begin()
 

@@ -243,6 +243,20 @@ def test_without_the_package(monkeypatch):
         make_world("vizdoom/dense", num_envs=1, seed=0)
 
 
+def test_names_left_by_killed_engines_are_removed(make):
+    """An engine killed while it starts leaves its names: nobody can take them away then."""
+    old, new = (Path(f"/dev/shm/ViZDoomTest{os.getpid()}{age}") for age in ("old", "new"))
+    try:
+        for file in (old, new):
+            file.touch()
+        os.utime(old, times=(0, 0))
+        make("sparse", num_envs=1)
+        assert (old.exists(), new.exists()) == (False, True)  # one may still be starting
+    finally:
+        for file in (old, new):
+            file.unlink(missing_ok=True)
+
+
 class TestFaults:
     """What is done to engines and workers while a world is stepped."""
 
