@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -80,6 +81,10 @@ def change_a_number(content: bytes) -> bytes:
     return content.replace(b'"mean": 2.0', b'"mean": 9.0')
 
 
+def put(mean: bytes) -> Callable[[bytes], bytes]:
+    return lambda content: content.replace(b'"mean": 2.0', b'"mean": ' + mean)
+
+
 def drop_a_field(content: bytes) -> bytes:
     return content.replace(b'"code"', b'"kode"')
 
@@ -93,6 +98,10 @@ def drop_a_field(content: bytes) -> bytes:
         (lambda _: b"", "is not JSON"),
         (lambda _: b"{}", "was not written by episodic-curiosity"),
         (lambda content: content.replace(b'"version": 1', b'"version": 2'), "in format 2"),
+        (put(b"NaN"), "is not JSON"),
+        (put(b"1" + b"0" * 400), "is not JSON"),
+        (put(b"[" * 500 + b"]" * 500), "is not JSON"),
+        (put(b"1e999"), "holds no result: metrics is"),
     ],
 )
 def test_a_damaged_file_is_reported_and_left_alone(damage, reason, tmp_path):
