@@ -1,6 +1,6 @@
 """Random network distillation: how badly a fixed random network is predicted.
 
-Burda et al. 2019, sections 2.2 to 2.4. Shapes: B observations, D = 512 outputs.
+Burda et al. 2019. Shapes: B observations, D = 512 outputs.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from episodic_curiosity.bonus.own_adam import OwnAdam
 from episodic_curiosity.support.compiling import run_network
 from episodic_curiosity.support.pixels import to_input
 
-NUM_OUTPUTS = 512  # D, as in the paper
+NUM_OUTPUTS = 512  # D
 CLIP = 5.0  # of whitened observations, as in the paper
 LEAST_VARIANCE = 1e-6  # a quarter of a grey level
 CHUNK = 1024  # observations that are whitened at once, to bound memory

@@ -1,6 +1,6 @@
 """Exploration by elliptical episodic bonuses (E3B).
 
-Henaff et al. 2022, section 3. Shapes: N environments, D embedding, S steps.
+Henaff et al. 2022. Shapes: N environments, D embedding, S steps.
 """
 
 from dataclasses import dataclass

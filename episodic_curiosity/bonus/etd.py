@@ -30,7 +30,7 @@ BATCH = 256  # B at most: each observation is compared with what followed all th
 
 @dataclass(frozen=True, kw_only=True)
 class ETDConfig(BonusConfig):
-    """All ours, not searched: the paper has settings per task."""
+    """All ours, not searched."""
 
     scale: float = 0.01  # of the bonus
     gamma: float = 0.99  # pairs are j steps apart with probability (1 - gamma) gamma^(j - 1)

@@ -1,6 +1,6 @@
 """The lifelong factor of an episodic bonus: larger where the whole run has seldom been.
 
-Badia et al. 2020 (NGU), section 2. Shapes: N environments, B observations.
+Badia et al. 2020 (NGU). Shapes: N environments, B observations.
 """
 
 import math

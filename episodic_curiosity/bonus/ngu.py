@@ -1,6 +1,6 @@
 """Never give up (NGU): an episodic bonus, multiplied where the whole run has seldom been.
 
-Badia et al. 2020, section 2. Shapes: N environments, K memory slots, D embedding, S steps.
+Badia et al. 2020. Shapes: N environments, K memory slots, D embedding, S steps.
 """
 
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ class NGUConfig(EmbeddingConfig):
     c: float = 1e-3  # added to the similarity
     most_similar: float = 8.0  # nothing is paid above this similarity
     most_lifelong: float = 5.0  # L, bound on the lifelong factor
-    memory_capacity: int = 1000  # K; the paper's, 30,000, holds any episode
-    embedding_size: int = 32  # D
+    memory_capacity: int = 1000  # K; ours
+    embedding_size: int = 32  # D; ours
     learning_rate: float = 5e-4  # of the embedding and of RND; ours
     share: float = 0.25  # of the newest steps, for RND's predictor; RND's
 

@@ -1,6 +1,6 @@
 """NovelD: a bonus for steps to where RND errs more, paid once per episode.
 
-Zhang et al. 2021, section 3. Shapes: N environments, K memory slots, D = 512, S steps.
+Zhang et al. 2021. Shapes: N environments, K memory slots, D = 512, S steps.
 """
 
 from dataclasses import dataclass

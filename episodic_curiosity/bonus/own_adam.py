@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from episodic_curiosity.support.checks import check_at_least, check_number
 
-# Of one call of `fit`; Burda et al. 2019 (RND) has as many of each.
+# Of one call of `fit`.
 EPOCHS = 4
 MINIBATCHES = 4
 MAX_NORM = 0.5  # bound on the gradient, as in PPO

@@ -1,7 +1,7 @@
 """A learnt distance in time, which may differ between there and back.
 
-Jiang et al. 2025 (ETD); the metric residual network is by Liu et al. 2023. Shapes: B pairs,
-D size of each of the two parts of an embedding.
+Jiang et al. 2025 (ETD), with a metric residual network. Shapes: B pairs, D size of each of the
+two parts of an embedding.
 """
 
 import torch

@@ -24,10 +24,10 @@ from episodic_curiosity.worlds.base import Rollout, WorldSpec
 class RNDConfig(BonusConfig):
     """The published settings, but for those that say otherwise."""
 
-    scale: float = 0.5  # of the bonus; the paper weighs bonus and reward 1 to 2
+    scale: float = 0.5  # of the bonus; ours, not searched
     gamma: float = 0.99  # of the return whose deviation the bonus is divided by
     learning_rate: float = 1e-4  # of the predictor
-    share: float = 0.25  # of the newest steps, in each of four passes; the paper's at 128 envs
+    share: float = 0.25  # of the newest steps, in each of four passes; for many environments
 
     def __post_init__(self) -> None:
         check_number("scale", self.scale, above=0)
