@@ -69,11 +69,15 @@ def test_a_sparse_tensor():
         curiosity.begin(torch.eye(3, 6).to_sparse())
 
 
-@pytest.mark.parametrize("embedder", ["small", "resnet18"])
+@pytest.mark.parametrize("embedder", ["small", "resnet18", "tiny", None])
 def test_channels_come_first(embedder):
     with pytest.raises(
         ValueError, match=r"got \(84, 80, 3\); channels come first: \(3, 84, 80\)"
     ):
         ec.RNetwork((84, 80, 3), embedder=embedder)
-    with pytest.raises(ValueError, match=r"at least 8 x 8, got \(3, 84, 3\)$"):
+
+
+@pytest.mark.parametrize("embedder", ["small", "resnet18"])
+def test_frames_too_small_for_an_embedder(embedder):
+    with pytest.raises(ValueError, match=r"at least 8 x 8 for .*, got \(3, 84, 3\); the tiny"):
         ec.RNetwork((3, 84, 3), embedder=embedder)
