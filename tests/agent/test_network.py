@@ -99,15 +99,11 @@ def test_separate_networks_by_hand():
     torch.testing.assert_close(output.value, by_hand @ agent.value_head.weight.T)
 
 
-def test_separate_networks_are_saved_and_older_agents_have_none(tmp_path):
+def test_separate_networks_are_saved(tmp_path):
     observation = torch.rand(2, 5)
     for separate in (True, False):
         saved = Agent((5,), num_actions=3, separate_networks=separate)
         saved.save(tmp_path)
-        if not separate:
-            header = json.loads((tmp_path / "agent.json").read_text())
-            del header["config"]["separate_networks"]
-            (tmp_path / "agent.json").write_text(json.dumps(header))
         loaded = Agent.load(tmp_path)
         assert loaded.config == saved.config
         assert torch.equal(loaded(observation).value, saved(observation).value)
