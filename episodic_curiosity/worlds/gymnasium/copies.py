@@ -1,6 +1,7 @@
 """Makes N copies of a Gymnasium environment that reset in the same step."""
 
 import difflib
+from contextlib import closing
 from typing import Any
 
 import gymnasium
@@ -27,12 +28,13 @@ def make_copies(
 ) -> tuple[VectorEnv[Any, Any, Any], int]:
     """Makes the environments; returns them with the step limit of an episode."""
     try:
+        package = find_package(name)
         import_package(name)
         spec = _find_spec(name)
         if vectorization == "vector_entry_point" or (
             vectorization == "auto"
             and spec.vector_entry_point is not None
-            and find_package(name).own_vectors
+            and package.own_vectors
             and key is None
         ):
             env = _make_own(spec, num_envs, episode_steps, arguments)
@@ -51,10 +53,16 @@ def make_copies(
             env = gymnasium.make(spec, max_episode_steps=limit, **arguments)
             return pick_part(env, key=key)
 
+        own_limit = 0
+        if package.limit:
+            with closing(make()) as one:
+                # BabyAI has 0 before its first reset, and another limit for each mission.
+                own_limit = getattr(one.unwrapped, package.limit)
+        shortest = min(limit, own_limit or limit)
         if vectorization == "async":
-            return EnvProcesses(make, num_envs, timeout), limit
+            return EnvProcesses(make, num_envs, timeout), shortest
         envs = SyncVectorEnv([make] * num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
-        return envs, limit
+        return envs, shortest
     except (gymnasium.error.Error, ImportError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(f"gym/{name} cannot be made: {reason}") from error

@@ -17,11 +17,12 @@ class Package(NamedTuple):
     frames: FrameSizes = "fixed"  # sizes that a preset sets, as in the record of a family
     grey: bool = False
     largest_byte: int = 255
+    limit: str = ""  # attribute of its environments: the steps after which they truncate
     own_vectors: bool = True  # False: its vector form is another task, so copies are stepped
 
 
 # A cell of a grid is three indices, of an object, a colour and a state: 10 is the largest.
-MINIGRID = Package(module="minigrid", install="minigrid", largest_byte=10)
+MINIGRID = Package(module="minigrid", install="minigrid", largest_byte=10, limit="max_steps")
 # Its vector form clips rewards and stacks frames.
 ATARI = Package(
     module="ale_py", install="ale-py", frames="shared", grey=True, own_vectors=False

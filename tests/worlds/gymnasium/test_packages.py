@@ -40,7 +40,7 @@ def test_grids_are_indices_scaled_to_bytes(vectorization):
     options = {"num_envs": 2, "seed": 3, "episode_steps": 4, "vectorization": vectorization}
     world = make_world(ROOMS, **options)
     assert world.spec.observation_shape == (3, 7, 7)
-    assert world.spec.num_actions == 7
+    assert (world.spec.num_actions, world.spec.episode_steps) == (7, 4)
     same = gymnasium.make(ROOMS.removeprefix("gym/"))
     own, _ = same.reset(seed=world._seeds(3)[1])
     step = world.reset()
@@ -53,6 +53,16 @@ def test_grids_are_indices_scaled_to_bytes(vectorization):
     assert step.final_view[1].tolist() == final.tolist()
     assert final.max() >= 100  # a door or a goal
     world.close()
+
+
+def test_minigrid_s_own_step_limit():
+    """20 steps for each of two rooms."""
+    pytest.importorskip("minigrid")
+    world = make_world(ROOMS, num_envs=2, seed=3)
+    assert world.spec.episode_steps == 40
+    world.reset()
+    steps = [world.step(torch.zeros(2, dtype=torch.int64)) for _ in range(40)]
+    assert [bool(step.truncated.all()) for step in steps] == [False] * 39 + [True]
 
 
 def test_babyai_is_minigrid_too():
