@@ -48,7 +48,7 @@ class RecordedSteps:
         check_at_least("num_steps", num_steps, 1)
         shape = (num_steps, num_envs, *view_shape)
         check_fits(shape, dtype, device)
-        self._views = torch.empty(shape, dtype=dtype, device=device)
+        self._views = torch.zeros(shape, dtype=dtype, device=device)
         self._first = torch.zeros((num_steps, num_envs), dtype=torch.bool, device=device)
         self._added = torch.zeros(num_envs, dtype=torch.int64, device=device)  # ever
         self._counted = 0  # by `count_new`, of all environments

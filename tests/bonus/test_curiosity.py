@@ -112,7 +112,7 @@ def uneven(curiosity: ec.EpisodicCuriosity, times: range) -> tuple[list, list]:
     pace = torch.arange(NUM_ENVS) + 1
     for time in times:
         taken, own = time % pace == 0, time // pace  # own steps so far
-        view = ring.view((own * 3) % 997).float()
+        view = ring.view((own * 3) % 997) / 255
         view[~taken] = torch.nan
         opens = taken & (own % 80 == 0)
         curiosity.begin(view, where=opens)
@@ -176,7 +176,7 @@ def test_arrays_are_welcome():
     expected = one.bonus(view, where=torch.from_numpy(only))
     assert (expected != 0).tolist() == only.tolist()
     assert torch.equal(other.bonus(view.numpy(), where=only), expected)
-    for array in (view.numpy()[..., ::-1], view.numpy().astype(">f4")):
+    for array in (view.numpy()[..., ::-1], (view.numpy() / 255).astype(">f4")):
         array.setflags(write=False)
         assert curious().bonus(array).shape == (NUM_ENVS,)
     assert curious().bonus(view.numpy() / 255).dtype == torch.float32  # NumPy's doubles

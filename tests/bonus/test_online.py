@@ -155,7 +155,7 @@ def test_a_state_of_something_else(tmp_path):
     state = run.bonus.state_dict()
     run.update()
     other = Run(keep="view", folder=tmp_path)
-    with pytest.raises(ValueError, match="a state has added, checksum, first, states, got"):
+    with pytest.raises(ValueError, match="a state has added, checksums, first, states, got"):
         other.bonus.load_state_dict(run.bonus.state_dict())
     extra = state["_extra_state"]
     for wrong, words in (

@@ -111,3 +111,9 @@ def test_views_keep_their_dtype():
     yes, bytes_ = torch.ones(NUM_ENVS, dtype=torch.bool), torch.zeros(NUM_ENVS, 2).byte()
     with pytest.raises(TypeError, match=r"keep their dtype torch\.float32, got torch\.uint8"):
         room().add(bytes_, yes, yes)
+
+
+def test_slots_that_were_never_filled_are_zeros(monkeypatch):
+    """They are part of the state, and a refit checks one of them."""
+    monkeypatch.setattr(torch, "empty", lambda *shape, **kind: torch.full(*shape, 1e30, **kind))
+    assert (uneven().state_dict()["views"][:, 2] == 0).all()
