@@ -41,7 +41,7 @@ bench: $(READY)  ## speed of the bonus, of the worlds and of training
 	$(BIN)/python benchmarks/ant.py
 	$(BIN)/python benchmarks/train.py
 
-soak: $(READY)  ## every method killed and resumed 100 times
+soak: $(READY)  ## every method killed 100 times, files damaged 30,000 times
 	$(BIN)/python -m benchmarks.soak
 
 pictures: $(READY)  ## the pictures of the documentation

@@ -17,6 +17,7 @@ def nested(levels: int) -> str:
         "NaN",
         '{"a": [-Infinity]}',
         "1" + "0" * 400,
+        "[-1e999]",
         "1" + "0" * 5000,  # more digits than Python converts
         nested(60),
         nested(900),
