@@ -30,6 +30,8 @@ def read_state(folder: Path, kind: str) -> State:
     tree, tensors = saving.read(folder, kind)
     try:
         state: State = _from_json(tree, tensors)
+        if not isinstance(state, dict):
+            raise TypeError
     except (KeyError, ValueError, TypeError, RecursionError):
         raise LoadError(f"{folder} does not describe a state") from None
     return state
