@@ -60,7 +60,7 @@ def add_curiosity(
 
 
 class Taken(NamedTuple):
-    """What a runner has seen since it was last asked."""
+    """The observations of a runner since the last call of `take`."""
 
     seen: Array  # (T, N, ...)
     first: Array  # (T, N) bool, an episode begins with it
@@ -114,7 +114,7 @@ class CuriosityConnector(ConnectorV2):
         return batch
 
     def take(self) -> Taken | None:
-        """What was seen since the last call; None if nothing was."""
+        """Returns the observations since the last call; None if there are none."""
         recorded, self._recorded = self._recorded, []
         if not recorded:
             return None
@@ -299,7 +299,7 @@ def _switch_off(env_runner: Any) -> None:
 
 
 def _fitting(bonus: Bonus) -> OnlineFitting | None:
-    """What refits a bonus; raises for one that learns in another way."""
+    """Returns the refits of a bonus; raises for one that learns in another way."""
     if isinstance(bonus, EpisodicBonus):
         return bonus.fitting
     if type(bonus).learn is not Bonus.learn:

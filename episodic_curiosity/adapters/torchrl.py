@@ -92,7 +92,7 @@ class CuriosityTransform(Transform):  # type: ignore[misc]
         )
 
     def _see(self, tensordict: TensorDictBase) -> Tensor:
-        """What curiosity sees, (N, ...)."""
+        """Returns the views (N, ...)."""
         num_envs = tensordict.numel()
         if num_envs != self.curiosity.num_envs:
             raise ValueError(

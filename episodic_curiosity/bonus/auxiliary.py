@@ -1,4 +1,4 @@
-"""What a bonus can give PPO to learn with its own optimiser.
+"""A part of a bonus that PPO's optimiser trains.
 
 Shapes: B transitions of a minibatch.
 """

@@ -42,7 +42,7 @@ class BonusConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class BonusContext:
-    """What a run gives its bonus besides the config and the world's spec."""
+    """Parts of a run for its bonus, in addition to the config and the world's spec."""
 
     seed: int
     r_network: RNetwork | None = None  # if the method has one
@@ -50,7 +50,7 @@ class BonusContext:
 
 
 class Sight(NamedTuple):
-    """What N environments show; rows that neither open nor step must leave no trace."""
+    """One call for N environments; rows that neither open nor step must leave no trace."""
 
     seen: Tensor  # (N, ...), anything in the other rows, also NaN
     opens: Tensor  # (N,) bool, an episode begins with it
@@ -286,7 +286,7 @@ class Bonus(nn.Module, ABC):
 
 
 def shown(bonus: Bonus, step: Step) -> Tensor:
-    """What a bonus sees of a step of our own worlds."""
+    """Returns the field of a step of our own worlds that a bonus sees."""
     seen: Tensor | None = getattr(step, bonus.sees)
     if seen is None:
         raise ValueError(f"this bonus needs a {bonus.sees}, got a step without it")

@@ -11,7 +11,7 @@ PATIENCE = 20  # checks averaged per verdict, so that a single update decides no
 
 
 class Advice(NamedTuple):
-    """What the warnings have to know of a kind of bonus; texts may name {config.field}."""
+    """Facts about a kind of bonus for the warnings; texts may name {config.field}."""
 
     scale: str = "scale"  # the field of its config that scales it
     varies: bool = True  # it is meant to

@@ -20,7 +20,7 @@ CHUNK = 1024  # observations that are whitened at once, to bound memory
 
 
 class Distilled(NamedTuple):
-    """What the two networks say of B observations."""
+    """Outputs of the two networks for B observations."""
 
     error: Tensor  # (B,) the predictor's mean squared error
     target: Tensor  # (B, D) the random network's outputs

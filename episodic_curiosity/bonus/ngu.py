@@ -1,4 +1,4 @@
-"""Never give up (NGU): an episodic bonus, multiplied where the whole run has seldom been.
+"""Never give up (NGU): an episodic bonus, multiplied where the run has seldom been.
 
 Badia et al. 2020. Shapes: N environments, K memory slots, D embedding, S steps.
 """

@@ -1,4 +1,4 @@
-"""Random network distillation (RND): a bonus for observations seldom seen in the whole run.
+"""Random network distillation (RND): a bonus for observations seldom seen in the run.
 
 Burda et al. 2019. Shapes: N environments, S steps.
 """

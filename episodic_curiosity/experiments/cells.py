@@ -104,7 +104,7 @@ def why_stale(result: Result, cell: Cell, episodes: int = 0) -> str | None:
 
 
 def _is_default(config: Any, path: str) -> bool:
-    """Whether the field at a dotted path has its default value."""
+    """True if the field at a dotted path has its default value."""
     *above, name = path.split(".")
     for part in above:
         config = getattr(config, part)

@@ -56,7 +56,7 @@ def run_side_by_side(
 
 
 class _Worker:
-    """One of the processes; a session of its own keeps Ctrl-C from it."""
+    """One of the processes, in a new session: Ctrl-C does not reach it."""
 
     def __init__(self, command: Sequence[str], log: Path, num_workers: int) -> None:
         self.log = log

@@ -31,7 +31,7 @@ CODE = re.compile(r"\(sources (?P<fingerprint>[0-9a-f]{12})(; (?P<flaw>.+))?\)")
 
 @cache
 def is_committed() -> bool | None:
-    """Whether these sources are those of a commit; None where git cannot tell."""
+    """True if these sources are those of a commit; None where git cannot tell."""
     found = history(PACKAGE.parent)
     newest = next(found, None)
     if newest is None:

@@ -93,7 +93,7 @@ class OnlineFitting:
 
     @property
     def is_late(self) -> bool:
-        """Whether two refits should have come: `learn` is not called."""
+        """True if two refits should have come: `learn` is not called."""
         return self.steps_since_fit >= 2 * self.config.refit_every
 
     def extend(self, rows: Tensor, first: Tensor) -> None:

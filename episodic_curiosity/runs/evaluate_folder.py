@@ -139,7 +139,7 @@ def evaluate_r_network(
 
 
 def holds_r_network_alone(folder: Path) -> bool:
-    """Whether this is a folder of `curiosity fit`: an R-network without a run."""
+    """True for a folder of `curiosity fit`: an R-network without a run."""
     return (folder / "r_network.safetensors").exists() and not (folder / CONFIG).exists()
 
 

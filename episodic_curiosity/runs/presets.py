@@ -165,7 +165,7 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
 
 
 def _sees_frames(task: str) -> bool:
-    """Whether the policy's observations are frames for sure; other worlds may have vectors."""
+    """True if the policy's observations are frames; other worlds may have vectors."""
     return find_family(task).frames in ("shared", "separate")
 
 

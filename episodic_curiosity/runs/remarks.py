@@ -1,4 +1,4 @@
-"""Sentences for the user: what to know before a run starts, and what came of it."""
+"""Sentences for the user, before a run starts and after it has ended."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ LAST = 0.1  # the share of a run that its outcome is taken from
 
 
 def before(run: Run) -> list[str]:
-    """What a user may not expect of the run, in complete sentences."""
+    """Returns sentences about what a user may not expect of the run."""
     remarks = []
     steps = run.steps_after(run.num_updates)
     if steps != run.steps:
@@ -33,12 +33,12 @@ def before(run: Run) -> list[str]:
 
 
 def outcome(folder: Path) -> list[str]:
-    """What came of a run that has ended, its folder and the next commands."""
+    """Returns lines about the result of a run, its folder and the next commands."""
     lines = read_metrics(folder)
     start = (1 - LAST) * lines[-1]["steps"] if lines else 0
     means = _episode_means([line for line in lines if line["steps"] > start])
-    told = ", ".join(f"{name} {value:.4g}" for name, value in means.items())
-    found = [f"episodes that ended in the last {LAST:.0%} of the run: {told}"] if told else []
+    shown = ", ".join(f"{name} {value:.4g}" for name, value in means.items())
+    found = [f"episodes that ended in the last {LAST:.0%} of the run: {shown}"] if shown else []
     return [
         *found,
         f"the run is in {folder}; next:",

@@ -165,7 +165,7 @@ def unfit(view: Tensor) -> Tensor:
 
 
 def range_of(num_axes: int) -> str:
-    """Describes what `unfit` accepts in views with so many axes."""
+    """Describes what `unfit` accepts in views with this number of axes."""
     if num_axes == 4:
         return "bytes, or floats in [0, 1]"
     return f"from {-LARGEST_FEATURE:g} to {LARGEST_FEATURE:g}"

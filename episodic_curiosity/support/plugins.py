@@ -1,4 +1,4 @@
-"""What other installed packages add by entry points."""
+"""Entry points: additions of other installed packages."""
 
 import logging
 from collections.abc import Callable

@@ -45,7 +45,7 @@ ONLINE = OnlineConfig(
 
 
 class Paid(NamedTuple):
-    """What a loop's policy learns from after one call, all (N,)."""
+    """The data of one call that a loop's policy learns from, all (N,)."""
 
     reward: Array  # the sum
     task_reward: Array
@@ -210,7 +210,7 @@ def actions_after(found: list[list[Any]]) -> Array:
 
 
 def transitions_of(env: int, weight: float) -> Iterator[Transition]:
-    """What an environment's steps must be paid if the bonus is a Spy."""
+    """The expected pay of an environment's steps if the bonus is a Spy."""
     for episode in count():
         for time in range(1, length_of(env, episode) + 1):
             task_reward, bonus = reward_of(env, episode, time), weight * time / 2

@@ -20,7 +20,7 @@ STOP = 40  # in mid-episode
 
 
 class Call(NamedTuple):
-    """What a training loop shows: episodes begin where `opens`, and go on where `steps`."""
+    """One call of a training loop: episodes begin where `opens`, continue where `steps`."""
 
     seen: Tensor  # (N, ...)
     action: Tensor  # (N,) int64, or (N, ...) float32

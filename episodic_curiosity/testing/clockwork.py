@@ -26,7 +26,7 @@ def length_of(env: int, episode: int) -> int:
 
 
 def is_terminated(env: int, episode: int) -> bool:
-    """Whether an episode is terminated at its end; otherwise it is truncated."""
+    """True if an episode is terminated at its end; otherwise it is truncated."""
     return (env + episode) % 2 == 0
 
 
