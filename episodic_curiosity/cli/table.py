@@ -4,10 +4,10 @@ It uses argparse instead of tyro, because it must also run on machines with noth
 as `python -m episodic_curiosity.cli.table`.
 """
 
-import _thread
 import argparse
 import contextlib
 import re
+import signal
 import sys
 import threading
 import time
@@ -60,7 +60,8 @@ def table(arguments: list[str]) -> None:
         deadline=deadline,
     )
     try:
-        with _interrupted_at(deadline):
+        # Each process of `--side-by-side` is interrupted by itself.
+        with _interrupted_at(None if options.side_by_side else deadline):
             code = _run(cells, settings, options, arguments)
     except KeyboardInterrupt:
         is_over = deadline is not None and time.monotonic() >= deadline
@@ -114,7 +115,10 @@ def _interrupted_at(deadline: float | None) -> Iterator[None]:
     if deadline is None:
         yield
         return
-    timer = threading.Timer(max(0.0, deadline - time.monotonic()), _thread.interrupt_main)
+    main = threading.get_ident()
+    timer = threading.Timer(
+        max(0.0, deadline - time.monotonic()), signal.pthread_kill, (main, signal.SIGINT)
+    )
     timer.daemon = True
     timer.start()
     try:

@@ -57,8 +57,8 @@ def test_a_place_never_visited_pays_more_than_one_just_visited(architecture, agg
         curiosity = ec.EpisodicCuriosity(r_network, 32, alpha=1.0, aggregate=aggregate)
         start = torch.arange(32) * 9
         for moved in range(12):
-            curiosity.bonus(ring.view(start + moved), first | (moved == 0))
-        return curiosity.bonus(ring.view(start + place), first).mean().item()
+            curiosity.bonus_same_step(ring.view(start + moved), first | (moved == 0))
+        return curiosity.bonus(ring.view(start + place)).mean().item()
 
     known = bonus_after_a_walk(torch.tensor(11))
     unknown = bonus_after_a_walk(torch.tensor(150))

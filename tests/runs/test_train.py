@@ -223,7 +223,7 @@ def test_a_loss_that_is_not_a_number_names_the_last_good_checkpoint(tmp_path, mo
 
     def update(self, rollout, number):
         if number == 7:
-            rollout.reward[2, 1] = torch.nan
+            rollout.log_prob[2, 1] = torch.nan
         return original(self, rollout, number)
 
     monkeypatch.setattr(PPO, "update", update)
