@@ -11,6 +11,7 @@ from torch import Tensor
 
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.saving import LoadError
+from episodic_curiosity.support.strict_json import MOST_BITS
 
 State = dict[str, Any]
 
@@ -45,6 +46,8 @@ def _to_json(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
         return {TENSOR: name}
     if isinstance(value, float) and not math.isfinite(value):
         return {FLOAT: repr(float(value))}
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise TypeError(f"an integer of a state has at most {MOST_BITS} bits, got {name}")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list):

@@ -135,7 +135,7 @@ def test_tensors_come_back_to_the_bit(checkpoints, dtype, shape):
 def test_all_else_comes_back_to_the_bit(checkpoints):
     state = {
         "floats": [0.1, -0.0, 1e-320, math.pi, math.nan, math.inf, -math.inf, 1e308],
-        "integers": [0, -1, 2**63 - 1, 2**70],
+        "integers": [0, -1, 2**64 - 1, -(2**63)],
         "others": [True, False, None, "", "ein Stück €\n", [], {}, [[1], [2.0, [None]]]],
         "groups": [{"rate": 0.1, "moment": torch.tensor(float("nan"))}, {"rate": 1}],
     }

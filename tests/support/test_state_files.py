@@ -35,5 +35,7 @@ def test_a_tree_that_is_no_state_is_refused(tmp_path, tree):
 def test_other_kinds_of_values_are_refused(tmp_path):
     with pytest.raises(TypeError, match=r"a state holds .*, got set at /x/0"):
         save_state(tmp_path, "thing", {"x": [{1}]})
+    with pytest.raises(TypeError, match=r"at most 64 bits, got /x"):  # it could not be read
+        save_state(tmp_path, "thing", {"x": 2**64})
     with pytest.raises(TypeError, match=r"got \'\$x\' in it"):
         save_state(tmp_path, "thing", {"$x": 1})
