@@ -77,7 +77,7 @@ def test_the_bonus_is_listed(site):
         site, "train", "--task", "maze/sparse", "--method", "ppo+count", "--help"
     )
     helped = " ".join(helped.replace("│", " ").split())
-    assert "Trains ppo+count on maze/sparse. Hyper-parameters: the method ppo+count" in helped
+    assert "Trains ppo+count on maze/sparse. Hyper-parameters: those of ppo+ec" in helped
     assert "--bonus.scale FLOAT of what was never seen before (default: 0.05)" in helped
     assert "(default: 0.015)" in helped
 

@@ -187,6 +187,11 @@ class EpisodicBonus(Bonus):
                 f"the R-network should be refitted every {self.fitting.config.refit_every:,} "
                 f"steps, {self.fitting.steps_since_fit:,} have passed: call learn()"
             )
+        if self.fitting is None and not self.r_network.fitted:
+            found["unfitted"] = (
+                "the R-network is not fitted, so the bonus is zero: call fit_r_network(), or "
+                "give online=OnlineConfig() and call learn()"
+            )
         return found
 
     def get_extra_state(self) -> Any:

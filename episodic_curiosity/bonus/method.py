@@ -20,8 +20,8 @@ class Method:
     config: type[BonusConfig] | None  # its options; None: it has none
     bonus: type[Bonus]  # made by its `for_run`
     r_network: Literal["random_play", "online"] | None = None  # fitted before or during a run
-    # Fields of PPOConfig that differ from its defaults, for tasks without settings for this
-    # method; None: it has none, and only tasks with settings can be trained.
+    # Fields of PPOConfig that differ from those of `ppo+ec` on the same task, or from the
+    # defaults in a family that has none; None: only families with settings can be trained on.
     ppo: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from episodic_curiosity.bonus import (
     rnd,
 )
 from episodic_curiosity.bonus.method import Method
-from episodic_curiosity.support.checks import check_type
+from episodic_curiosity.support.checks import check_type, suggestion
 from episodic_curiosity.support.plugins import register_plugins
 
 GROUP = "episodic_curiosity.methods"  # of entry points, each of which is a Method
@@ -59,8 +59,9 @@ def find_method(name: str) -> Method:
     if name not in _methods:
         refused = "".join(f"; {sentence}" for sentence in _load_entry_points())
         if name not in _methods:
-            choices = ", ".join(_methods)
-            raise ValueError(f"method must be one of {choices}, got {name!r}{refused}")
+            wanted = f"method must be one of {', '.join(_methods)}"
+            meant = suggestion(name, _methods)
+            raise ValueError(f"{wanted}, got {name!r}{meant}{refused}")
     return _methods[name]
 
 

@@ -11,6 +11,7 @@ from episodic_curiosity.cli.report import report
 from episodic_curiosity.cli.table import table
 from episodic_curiosity.cli.train import train
 from episodic_curiosity.cli.watch import watch
+from episodic_curiosity.support.checks import suggestion
 from episodic_curiosity.support.version import __version__
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
@@ -34,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif name in ("-h", "--help"):
         print(_help())
     elif name not in COMMANDS:
-        stop(MISTAKEN, f"there is no command {name!r}; choose one of {', '.join(COMMANDS)}")
+        meant = suggestion(name, COMMANDS)
+        choices = ", ".join(COMMANDS)
+        stop(MISTAKEN, f"there is no command {name!r}{meant}; choose one of {choices}")
     else:
         call(COMMANDS[name], rest)
 

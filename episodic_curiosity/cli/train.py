@@ -120,6 +120,6 @@ def _description(run: Run) -> str:
     lines = [f"Trains {run.method} on {run.task}. Hyper-parameters: {source}. Presets:"]
     lines += [f"  {name}: {preset.line}" for name, preset in presets.PRESETS.items()]
     names = ", ".join(f"{name}/..." for name in families())
-    lines.append(f"Tasks, listed by `curiosity tasks`: {names}")
-    lines.append(f"Methods, listed by `curiosity methods`: {', '.join(methods())}")
+    lines.append(f"\nTasks, listed by `curiosity tasks`: {names}")
+    lines.append(f"\nMethods, listed by `curiosity methods`: {', '.join(methods())}")
     return "\n".join(lines)

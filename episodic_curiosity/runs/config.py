@@ -93,7 +93,7 @@ class Run:
 
     task: str  # see `curiosity tasks`
     method: str  # see `curiosity methods`
-    preset: str  # source of the other defaults, see runs/presets.py
+    preset: str  # source of the other defaults, see docs/presets.md
     steps: int  # summed over all environments, including random play
     seed: int  # of all random numbers
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU if available

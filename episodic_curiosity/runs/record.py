@@ -193,6 +193,8 @@ class Record:
 
 def read_config(folder: Path, *, accept_changes: bool = False) -> dict[str, Any]:
     """The config of the run in this folder; an edited one is refused."""
+    if folder.is_dir() and not os.path.lexists(folder / CONFIG):
+        raise LoadError(f"{folder} is no run: it has no {CONFIG}")
     header = saving.read_header(folder / CONFIG, KIND)
     config: dict[str, Any] = header["config"]
     if not accept_changes and header.get("sha256") != saving.fingerprint(config):

@@ -6,22 +6,17 @@ digits than the tables.
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from episodic_curiosity.agent.ppo import PPOConfig
 from episodic_curiosity.bonus.base import BonusConfig
 from episodic_curiosity.bonus.constant import ConstantConfig
-from episodic_curiosity.bonus.e3b import E3BConfig
-from episodic_curiosity.bonus.ec_rnd import ECRNDConfig
 from episodic_curiosity.bonus.episodic import EpisodicConfig
-from episodic_curiosity.bonus.etd import ETDConfig
 from episodic_curiosity.bonus.icm import ICMConfig
-from episodic_curiosity.bonus.ngu import NGUConfig
-from episodic_curiosity.bonus.noveld import NovelDConfig
+from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.oracle import OracleConfig
 from episodic_curiosity.bonus.registry import find_method
-from episodic_curiosity.bonus.rnd import RNDConfig
 from episodic_curiosity.support.checks import check_choice
 from episodic_curiosity.worlds.family import Budget, Family, split_task
 from episodic_curiosity.worlds.registry import find_family, read_task
@@ -113,30 +108,13 @@ _GYM = {name: dataclasses.replace(settings, source=OURS) for name, settings in _
 _GYM |= {"ppo+ec": _GYM_EC, "ppo+eco": _GYM_EC}
 
 
-def _with_the_field(methods: dict[str, Settings]) -> dict[str, Settings]:
-    """Adds the bonuses of other papers, with EC's learning rate and entropy."""
-    ec = methods["ppo+ec"]
-    assert isinstance(ec.bonus, EpisodicConfig)
-    bonuses: dict[str, BonusConfig] = {
-        "ppo+rnd": RNDConfig(),
-        "ppo+ngu": NGUConfig(),
-        "ppo+e3b": E3BConfig(),
-        "ppo+noveld": NovelDConfig(),
-        "ppo+etd": ETDConfig(),
-        "ppo+ec-rnd": ECRNDConfig(**dataclasses.asdict(ec.bonus)),
-    }
-    return methods | {
-        name: Settings(ppo=ec.ppo, bonus=bonus, source=OURS) for name, bonus in bonuses.items()
-    }
-
-
 # By family, or by task if the paper has a table for each task.
 SETTINGS = {
-    "maze": _with_the_field(_MAZE),
-    "vizdoom": _with_the_field(_VIZDOOM),
-    "ant/no-reward": _with_the_field(_ANT_NO_REWARD),
-    "ant/escape-circle": _with_the_field(_ANT_ESCAPE),
-    "gym": _with_the_field(_GYM),
+    "maze": _MAZE,
+    "vizdoom": _VIZDOOM,
+    "ant/no-reward": _ANT_NO_REWARD,
+    "ant/escape-circle": _ANT_ESCAPE,
+    "gym": _GYM,
 }
 
 
@@ -154,14 +132,15 @@ def find_settings(task: str, method: str) -> Settings:
     """The hyper-parameters of a method on a task.
 
     The first that exist of: the task's with the method, the family's with the method, the
-    family's, the method's.
+    task's or family's for `ppo+ec`, the method's own.
     """
     family, name, _ = read_task(task)
     record = find_method(method)
     if family.settings != family.name:
         check_choice(f"settings of the family {family.name}", family.settings, SETTINGS)
     for place in (f"{family.name}/{name}", family.settings):
-        if found := SETTINGS.get(place, {}).get(method):
+        if numbers := SETTINGS.get(place):
+            found = numbers.get(method) or _like_ec(numbers["ppo+ec"], record)
             return _with_own(found, family)
     if not family.ppo and record.ppo is None:
         raise ValueError(
@@ -172,6 +151,19 @@ def find_settings(task: str, method: str) -> Settings:
     ppo = _changed(PPOConfig(), record.ppo or {}, f"the method {method}")
     own = Settings(ppo=ppo, bonus=bonus, source=f"the method {method}")
     return _with_own(own, family)
+
+
+def _like_ec(ec: Settings, method: Method) -> Settings:
+    """PPO's numbers of `ppo+ec`, for a method that is in no table, with its own changes."""
+    shared = {}
+    if method.config and issubclass(
+        method.config, EpisodicConfig
+    ):  # the same alpha, beta, F, K
+        shared = {field.name: getattr(ec.bonus, field.name) for field in fields(EpisodicConfig)}
+    source = f"those of ppo+ec{', changed by the method' if method.ppo else ''}; {OURS}"
+    ppo = _changed(ec.ppo, method.ppo or {}, f"the method {method.name}")
+    bonus = method.config(**shared) if method.config else None
+    return Settings(ppo=ppo, bonus=bonus, source=source)
 
 
 def _with_own(found: Settings, family: Family) -> Settings:

@@ -1,5 +1,6 @@
 """Argument checks; each error names what was given and what is wanted."""
 
+import difflib
 import math
 import operator
 import sys
@@ -26,7 +27,14 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raises unless the value is one of the choices."""
     choices = tuple(choices)
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+        wanted = f"{name} must be one of {', '.join(choices)}"
+        raise ValueError(f"{wanted}, got {value!r}{suggestion(value, choices)}")
+
+
+def suggestion(value: object, choices: Iterable[str]) -> str:
+    """Returns " (did you mean x?)" for a choice that is close to the value, else ""."""
+    near = difflib.get_close_matches(str(value), choices, n=1, cutoff=0.75)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def check_type(name: str, value: object, wanted: type) -> None:
@@ -123,6 +131,10 @@ def check_mask(name: str, value: Tensor, num_envs: int, device: torch.device) ->
         raise TypeError(f"{name} must be of dtype bool, got {value.dtype}")
 
 
+def _is_channels_last(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    return len(wanted) == 3 and shape != wanted and shape == (*wanted[1:], wanted[0])
+
+
 def check_views(
     name: str,
     view: Tensor,
@@ -139,6 +151,11 @@ def check_views(
     """
     if num_views is None:
         num_views = view.shape[0] if isinstance(view, Tensor) and view.dim() else 0
+    if isinstance(view, Tensor) and _is_channels_last(tuple(view.shape[1:]), view_shape):
+        raise ValueError(
+            f"{name} must have shape {(num_views, *view_shape)}, got {tuple(view.shape)}: "
+            f"channels come first"
+        )
     check_tensor(name, view, (num_views, *view_shape), device)
     if view.dtype not in (torch.uint8, torch.float32):
         raise TypeError(f"{name} must be of dtype uint8 or float32, got {view.dtype}")

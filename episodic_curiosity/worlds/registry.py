@@ -3,7 +3,6 @@
 Families of other packages are found through the entry-point group GROUP, or registered.
 """
 
-import difflib
 import functools
 from typing import Any
 
@@ -13,6 +12,7 @@ from episodic_curiosity.support.checks import (
     check_at_least,
     check_choice,
     check_type,
+    suggestion,
     usable_device,
 )
 from episodic_curiosity.support.importing import import_object
@@ -142,6 +142,5 @@ def _no_task(task: str) -> ValueError:
     is_open = [f"{family.name}/..." for family in families().values() if family.open_tasks]
     choices = ", ".join([*known_tasks(), *is_open])
     refused = "".join(f"; {sentence}" for sentence in _load_entry_points())
-    near = difflib.get_close_matches(task, known_tasks(), n=1, cutoff=0.75)
-    meant = f" (did you mean {near[0]}?)" if near else ""
+    meant = suggestion(task, known_tasks())
     return ValueError(f"there is no task {task!r}{meant}; choose one of {choices}{refused}")

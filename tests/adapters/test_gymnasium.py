@@ -160,11 +160,23 @@ def test_a_reset_instead_of_the_reset_on_the_next_step(options):
     assert info["bonus"].tolist() == [0.5, 0.5 if options is None else 1.0, 0.5]
 
 
+def fitted() -> ec.RNetwork:
+    r_network = ec.RNetwork((4,))
+    r_network.fitted.fill_(True)
+    return r_network
+
+
 BONUSES = {
-    "ec": lambda: ec.EpisodicCuriosity(ec.RNetwork((4,)), NUM_ENVS),
+    "ec": lambda: ec.EpisodicCuriosity(fitted(), NUM_ENVS),
     "icm": lambda: ec.ICM((4,), NUM_ENVS, num_actions=4, observation_dtype=torch.float32),
     "constant": lambda: ec.ConstantBonus(NUM_ENVS),
-    "normalised": lambda: ec.NormalisedBonus(ec.EpisodicCuriosity(ec.RNetwork((4,)), NUM_ENVS)),
+    "normalised": lambda: ec.NormalisedBonus(ec.EpisodicCuriosity(fitted(), NUM_ENVS)),
+    "rnd": lambda: ec.RND((4,), NUM_ENVS),
+    "ngu": lambda: ec.NGU((4,), NUM_ENVS, num_actions=4),
+    "e3b": lambda: ec.E3B((4,), NUM_ENVS, num_actions=4),
+    "noveld": lambda: ec.NovelD((4,), NUM_ENVS),
+    "etd": lambda: ec.ETD((4,), NUM_ENVS),
+    "ec-rnd": lambda: ec.ECRND(fitted(), NUM_ENVS),
 }
 
 

@@ -21,8 +21,12 @@ def test_a_registered_method_is_one_like_the_others():
     assert list(registry.methods())[-1] == "ppo+count"
     assert registry.find_method("ppo+count") is METHOD
     found = settings.find_settings("maze/sparse", "ppo+count")
-    assert (found.bonus, found.source) == (CountConfig(), "the method ppo+count")
-    assert found.ppo.entropy_coefficient == 0.015
+    assert (found.bonus, found.source) == (
+        CountConfig(),
+        "those of ppo+ec, changed by the method; not in the paper",
+    )
+    like = settings.find_settings("maze/sparse", "ppo+ec").ppo
+    assert found.ppo == replace(like, entropy_coefficient=0.015)
     run = ec.resolve("maze/sparse", "ppo+count", "cpu", 200_000, 0)
     assert type(run).from_dict(run.to_dict()) == run
 
@@ -36,8 +40,10 @@ def test_a_name_that_is_taken_is_refused():
         ec.register_method("ppo+count")
 
 
-def test_a_method_without_numbers_needs_a_family_that_has_some():
+def test_a_method_without_numbers_needs_a_family_that_has_some(monkeypatch):
     ec.register_method(replace(METHOD, ppo=None))
+    assert settings.find_settings("maze/sparse", "ppo+count").bonus == CountConfig()
+    monkeypatch.setattr(settings, "SETTINGS", {})
     with pytest.raises(ValueError, match=r"no hyper-parameters of ppo\+count on maze/sparse: "):
         settings.find_settings("maze/sparse", "ppo+count")
 

@@ -74,3 +74,12 @@ def test_warnings_of_the_inner_bonus_pass_through_a_normalised_one():
     troubles = warned(normalised, 420, lambda _: torch.zeros(2, 4))
     assert sum("call begin()" in trouble for trouble in troubles) == 1
     assert sum("call learn()" in trouble for trouble in troubles) == 1
+
+
+def test_an_r_network_that_was_never_fitted_is_warned_of_once():
+    curiosity = plain(beta=0.6)
+    curiosity.r_network.fitted.fill_(False)
+    troubles = warned(curiosity, 3, anything)
+    assert [trouble.partition(":")[0] for trouble in troubles] == [
+        "the R-network is not fitted, so the bonus is zero"
+    ]

@@ -172,7 +172,7 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("docter", "there is no command 'docter'; choose one of train, fit, evaluate"),
+        ("docter", "there is no command 'docter' (did you mean doctor?); choose one of train,"),
         ("train", "name a task with --task"),
         ("train --resume", "name the run to resume: --resume --out FOLDER"),
         ("train --resume --method ppo", "name the run to resume: --resume --out FOLDER"),

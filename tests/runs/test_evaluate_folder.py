@@ -72,7 +72,7 @@ def test_how_far_it_is_can_be_shown(run_folder, capsys):
 
 
 def test_a_folder_without_a_run(tmp_path):
-    with pytest.raises(saving.LoadError, match="cannot be read"):
+    with pytest.raises(saving.LoadError, match=r"is no run: it has no config\.json"):
         evaluate_run(tmp_path)
 
 

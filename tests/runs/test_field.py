@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from episodic_curiosity.bonus.base import shown
-from episodic_curiosity.bonus.registry import methods
 from episodic_curiosity.runs.build import load_bonus
 from episodic_curiosity.runs.metrics_files import read_metrics
-from episodic_curiosity.runs.settings import OURS, SETTINGS, find_settings
+from episodic_curiosity.runs.settings import find_settings
 from episodic_curiosity.runs.train import train
 from episodic_curiosity.worlds.registry import make_world
 from tests.runs.killing import what_is_left
@@ -90,14 +89,6 @@ def test_it_trains_and_resumes_to_the_byte(method, tmp_path, stop_after, monkeyp
 def test_vectors_and_continuous_actions(method, task, tmp_path: Path):
     train(run_of(method, task, 3), tmp_path, progress=False)
     assert len(read_metrics(tmp_path)) == 3 + (method == "ppo+ec-rnd")
-
-
-def test_every_place_has_settings_that_say_that_they_are_ours():
-    assert methods().keys() >= LOSSES.keys()
-    for place in SETTINGS.values():
-        for method in LOSSES:
-            assert place[method].source == OURS
-            assert place[method].ppo == place["ppo+ec"].ppo
 
 
 def test_ec_rnd_has_ecs_memory():

@@ -258,7 +258,7 @@ def test_a_run_without_its_config_is_refused(folder):
     (folder / "config.json").unlink()
     with pytest.raises(RunFolderError, match="already holds a run"):
         Record(folder, CONFIG)
-    with pytest.raises(LoadError, match=r"config\.json cannot be read"):
+    with pytest.raises(LoadError, match=r"is no run: it has no config\.json"):
         Record(folder, CONFIG, resume=True)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from episodic_curiosity.agent.ppo import PPOConfig
 from episodic_curiosity.bonus.episodic import EpisodicConfig
+from episodic_curiosity.bonus.registry import find_method
 from episodic_curiosity.runs import settings
 from episodic_curiosity.worlds import registry
 from episodic_curiosity.worlds.base import WorldConfig
@@ -25,8 +26,8 @@ PRINTED = {
     ("ant/escape-circle", "ppo+1"): ("0.0001", "1.43e-06", "1", "0.85"),
     ("ant/escape-circle", "ppo+ec"): ("4.64e-05", "1.78e-06", "1", "0.25"),
 }
-BUILT_IN = ("ppo", "ppo+1", "ppo+icm", "ppo+oracle", "ppo+ec", "ppo+eco")
-BUILT_IN += ("ppo+rnd", "ppo+ngu", "ppo+e3b", "ppo+noveld", "ppo+etd", "ppo+ec-rnd")
+PUBLISHED = ("ppo", "ppo+1", "ppo+icm", "ppo+oracle", "ppo+ec", "ppo+eco")
+FIELD = ("ppo+rnd", "ppo+ngu", "ppo+e3b", "ppo+noveld", "ppo+etd", "ppo+ec-rnd")
 # Of ICM: forward inverse ratio and loss strength. Of EC: memory size, beta, F.
 ICM = {"vizdoom": (0.2, 10), "maze": (0.96, 64)}
 MEMORY = {
@@ -89,7 +90,18 @@ def test_ant_has_the_releases_ppo():
 
 def test_every_place_has_every_method():
     for methods in settings.SETTINGS.values():
-        assert set(methods) == set(BUILT_IN)
+        assert set(methods) == set(PUBLISHED)
+
+
+@pytest.mark.parametrize("method", FIELD)
+@pytest.mark.parametrize("task", ["ant/no-reward", "vizdoom/sparse", "maze/sparse"])
+def test_methods_in_no_table_have_the_numbers_of_ec(task, method):
+    found, ec = (settings.find_settings(task, name) for name in (method, "ppo+ec"))
+    assert found.ppo == ec.ppo
+    assert found.source == "those of ppo+ec; not in the paper"
+    assert type(found.bonus) is find_method(method).config
+    if isinstance(found.bonus, EpisodicConfig):
+        assert (found.bonus.alpha, found.bonus.beta) == (ec.bonus.alpha, ec.bonus.beta)
 
 
 def test_episodes_of_any_environment_may_end_early():
@@ -99,7 +111,7 @@ def test_episodes_of_any_environment_may_end_early():
 
 
 def test_lab_has_the_numbers_of_the_mazes():
-    for method in BUILT_IN:
+    for method in PUBLISHED:
         lab = settings.find_settings("dmlab/sparse+noise", method)
         assert lab is settings.SETTINGS["maze"][method]
     assert settings.find_budget("dmlab/sparse") == Budget(2_500_000, 200_000)

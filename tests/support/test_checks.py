@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import episodic_curiosity as ec
+from episodic_curiosity.bonus.registry import find_method
 from episodic_curiosity.support.checks import check_at_least, check_number, check_views
 
 CPU = torch.device("cpu")
@@ -81,3 +82,19 @@ def test_channels_come_first(embedder):
 def test_frames_too_small_for_an_embedder(embedder):
     with pytest.raises(ValueError, match=r"at least 8 x 8 for .*, got \(3, 84, 3\); the tiny"):
         ec.RNetwork((3, 84, 3), embedder=embedder)
+
+
+def test_views_with_channels_last_are_told_so():
+    curiosity = ec.EpisodicCuriosity(ec.RNetwork((3, 16, 20)), num_envs=2)
+    message = r"must have shape \(2, 3, 16, 20\), got \(2, 16, 20, 3\): channels come first"
+    with pytest.raises(ValueError, match=message):
+        curiosity.begin(torch.zeros(2, 16, 20, 3, dtype=torch.uint8))
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("ppo+ecco", "ppo+eco"), ("ppo+oracel", "ppo+oracle"), ("xyz", None)]
+)
+def test_a_close_choice_is_suggested(given, meant):
+    with pytest.raises(ValueError, match="method must be one of") as refused:
+        find_method(given)
+    assert (f"(did you mean {meant}?)" in str(refused.value)) == (meant is not None)

@@ -39,6 +39,7 @@ class CountBonus(Bonus):
     projection: Tensor  # (F, BITS) float32
     counts: Tensor  # (B,) int64, seen before the last `learn`
     fresh: Tensor  # (B,) int64, seen since
+    _powers: Tensor  # (BITS,) int64
 
     def __init__(
         self,
