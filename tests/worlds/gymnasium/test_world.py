@@ -115,6 +115,7 @@ class TestGymnasium(WorldConformance):
         return make_world(self.task, num_envs=num_envs, seed=seed, **self.options)
 
 
+@pytest.mark.slow
 class TestProcesses(WorldConformance):
     """The same in processes of their own."""
 
