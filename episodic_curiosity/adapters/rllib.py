@@ -300,7 +300,7 @@ def _switch_off(env_runner: Any) -> None:
 
 def _fitting(bonus: Bonus) -> OnlineFitting | None:
     """Returns the refits of a bonus; raises for one that learns in another way."""
-    if isinstance(bonus, EpisodicBonus):
+    if isinstance(bonus, EpisodicBonus) and type(bonus).learn is EpisodicBonus.learn:
         return bonus.fitting
     if type(bonus).learn is not Bonus.learn:
         raise ValueError(

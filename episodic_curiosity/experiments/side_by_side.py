@@ -45,12 +45,13 @@ def run_side_by_side(
     settings.runs.mkdir(parents=True, exist_ok=True)
     logs = [settings.runs / f"side-by-side-{number}.log" for number in range(num_processes)]
     with _service(settings), contextlib.ExitStack() as opened:
-        workers = [_Worker(command, log, num_processes) for log in logs]
-        for worker in workers:
-            opened.callback(worker.stop)
         # SIGTERM unwinds as Ctrl-C does, so that no worker is left behind.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         opened.callback(signal.signal, signal.SIGTERM, before)
+        workers = []
+        for log in logs:
+            workers.append(_Worker(command, log, num_processes))
+            opened.callback(workers[-1].stop)
         _watch(workers, left, settings)
     return [cell for cell in cells if _status(cell, settings).is_to_measure]
 
@@ -140,8 +141,8 @@ def _service(settings: RunnerConfig) -> Iterator[None]:
         return
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= dict.fromkeys(FOLDERS, folder)
-        subprocess.run([SERVICE, "-d"], check=True)
         try:
+            subprocess.run([SERVICE, "-d"], check=True)
             yield
         finally:
             subprocess.run([SERVICE], input=b"quit\n", check=False)

@@ -101,7 +101,7 @@ class Run:
     ppo: PPOConfig
     bonus: BonusConfig | None
     normalise_bonus: bool = False  # divide by the spread of its return; not in the paper
-    r_network: RNetworkOptions | None  # for ppo+ec and ppo+eco
+    r_network: RNetworkOptions | None  # for methods with an R-network
     record: RecordConfig = field(default_factory=RecordConfig)
 
     def __post_init__(self) -> None:

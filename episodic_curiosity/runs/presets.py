@@ -166,7 +166,7 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
 
 def _sees_frames(task: str) -> bool:
     """True if the policy's observations are frames; other worlds may have vectors."""
-    return find_family(task).frames in ("shared", "separate")
+    return frames_of(task) in ("shared", "separate")
 
 
 def _batch(task: str, sizes: Preset) -> Batch:

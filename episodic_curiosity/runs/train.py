@@ -158,7 +158,7 @@ class Parts:
 
     @property
     def r_network(self) -> RNetwork | None:
-        """The R-network of ppo+ec and ppo+eco."""
+        """The R-network, if the method has one."""
         r_network = getattr(self.curiosity, "r_network", None)
         return r_network if isinstance(r_network, RNetwork) else None
 

@@ -136,6 +136,9 @@ def test_a_bonus_that_would_learn_apart_is_refused():
     icm = ec.ICM((4,), NUM_ENVS, num_actions=4, observation_dtype=torch.float32)
     with pytest.raises(ValueError, match="an EpisodicCuriosity or learn nothing, got ICM"):
         CuriosityConnector(make_bonus=lambda _: icm, num_envs=NUM_ENVS)
+    both = ec.ECRND(ec.RNetwork((4,)), NUM_ENVS)
+    with pytest.raises(ValueError, match="an EpisodicCuriosity or learn nothing, got ECRND"):
+        CuriosityConnector(make_bonus=lambda _: both, num_envs=NUM_ENVS)
 
 
 def test_a_connector_s_own_state_leaves_its_memories():

@@ -31,6 +31,8 @@ def make_copies(
         package = find_package(name)
         import_package(name)
         spec = _find_spec(name)
+        if vectorization == "vector_entry_point" and key is not None:
+            raise ValueError("key is for copies of an environment: choose sync or async")
         if vectorization == "vector_entry_point" or (
             vectorization == "auto"
             and spec.vector_entry_point is not None

@@ -49,7 +49,10 @@ class Observations:
         is_byte = is_box and space.dtype == np.uint8
         self._is_frame = is_frame(space)
         self._is_grey = grey
-        self._largest, self._factor = largest_byte, 255 // largest_byte if is_byte else 1
+        self._scaled: Tensor | None = None  # (256,) uint8, each byte's new value
+        if is_byte and largest_byte < 255:
+            bytes_ = torch.arange(256.0, device=device).clamp(max=largest_byte)
+            self._scaled = (bytes_ * 255 / largest_byte).round().to(torch.uint8)
         self.dtype = torch.uint8 if is_byte else torch.float32
         self._sizes = [
             None if size is None else check_size(name, size)
@@ -78,8 +81,8 @@ class Observations:
         """Observations and views, (N, C, H, W) or (N, F); one tensor if they are equal."""
         # A copy, because some environments reuse the same array at every step.
         raw = torch.from_numpy(np.array(batch, order="C")).to(self._device, self.dtype)
-        if self._factor != 1:
-            raw = raw.clamp_(max=self._largest).mul_(self._factor)
+        if self._scaled is not None:
+            raw = self._scaled[raw.int()]
         if not self._is_frame:
             vectors = raw.reshape(len(raw), -1)
             return vectors, vectors

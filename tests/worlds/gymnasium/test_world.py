@@ -275,7 +275,11 @@ def test_the_largest_byte_becomes_255():
     world = counter(observation_space=space, largest_byte=2, ends_after=9)
     world.reset()
     seen = [world.step(zeros(world)).observation[0, 0, 0, 0].item() for _ in range(3)]
-    assert seen == [127, 254, 254]  # 3 counts as 2
+    assert seen == [128, 255, 255]  # 3 counts as 2
+    world = counter(observation_space=space, largest_byte=200, ends_after=9)
+    world.reset()
+    seen = [world.step(zeros(world)).observation[0, 0, 0, 0].item() for _ in range(4)]
+    assert seen == [1, 3, 4, 5]  # 1.275, 2.55, 3.825 and 5.1
     floats = spaces.Box(0, 9, (3, 3, 3), np.float32)
     world = counter(observation_space=floats, largest_byte=2, ends_after=9)
     world.reset()
