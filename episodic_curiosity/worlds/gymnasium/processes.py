@@ -38,6 +38,7 @@ from episodic_curiosity.support.checks import check_number
 from episodic_curiosity.worlds.faults import MAX_RESTARTS, FaultLimit
 
 PATIENCE = 2.0  # seconds that processes get to exit
+START = 60.0  # seconds that a new process gets at least: it may have to import everything
 
 logger = logging.getLogger(__name__)
 
@@ -213,6 +214,7 @@ class _Process:
             target=_serve, args=(theirs, self._pipe, *self._arguments), daemon=True
         )
         self._process.start()
+        self._start_until = time.monotonic() + START
         theirs.close()
 
     def restart(self) -> None:
@@ -225,7 +227,8 @@ class _Process:
 
     def answer(self, deadline: float) -> Any:
         try:
-            if not self._pipe.poll(max(deadline - time.monotonic(), 0.0)):
+            latest, self._start_until = max(deadline, self._start_until), 0.0
+            if not self._pipe.poll(max(latest - time.monotonic(), 0.0)):
                 raise _ProcessFailure(f"no answer for {self._timeout:g} s")
             is_good, answer = self._pipe.recv()
         except BlockingIOError:

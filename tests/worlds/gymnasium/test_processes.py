@@ -17,6 +17,7 @@ gymnasium = pytest.importorskip("gymnasium")
 from gymnasium import spaces  # noqa: E402
 
 from episodic_curiosity.worlds.base import World  # noqa: E402
+from episodic_curiosity.worlds.gymnasium import processes  # noqa: E402
 from episodic_curiosity.worlds.gymnasium.processes import _limit_reads  # noqa: E402
 from episodic_curiosity.worlds.registry import make_world  # noqa: E402
 
@@ -86,7 +87,8 @@ def test_a_killed_or_frozen_process_is_replaced_and_its_episode_truncated(sent, 
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
-def test_the_first_episode_begins_in_a_new_process(sent):
+def test_the_first_episode_begins_in_a_new_process(sent, monkeypatch):
+    monkeypatch.setattr(processes, "START", 0.0)
     with closing(walk(timeout=2.0)) as world:
         os.kill(world._env.pids[2], sent)
         assert world.reset().observation[:, 0].tolist() == [0.0, 0.0, 0.0]
