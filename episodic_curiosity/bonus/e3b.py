@@ -3,6 +3,7 @@
 Henaff et al. 2022. Shapes: N environments, D embedding, S steps.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,11 @@ from episodic_curiosity.bonus.diagnosis import Advice
 from episodic_curiosity.bonus.inverse_dynamics import EmbeddingBonus, EmbeddingConfig
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.support.checks import check_number
+from episodic_curiosity.support.machine import check_memory
+
+MOST = (
+    1e8  # bound on phi^T phi / lambda: float64 has eight more digits for the rounding of C^-1
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +39,8 @@ class E3B(EmbeddingBonus):
     """b = scale * phi^T C^-1 phi, C = lambda I + the sum of phi phi^T in this episode.
 
     phi is the embedding, learnt by inverse dynamics. C^-1 is kept for every environment, by
-    rank-one updates: N * D * D * 4 bytes.
+    rank-one updates: N * D * D * 8 bytes. A longer phi than sqrt(1e8 * lambda) is shortened to
+    that length.
     The arguments are those of EmbeddingBonus.
     """
 
@@ -41,15 +48,18 @@ class E3B(EmbeddingBonus):
     learnt = ("inverse",)
     advice = Advice(is_bounded=False)
     config: E3BConfig
-    inverted: Tensor  # (N, D, D) float32, C^-1
-    _empty: Tensor  # (D, D) float32, C^-1 when an episode begins
+    inverted: Tensor  # (N, D, D) float64, C^-1
+    _empty: Tensor  # (D, D) float64, C^-1 when an episode begins
 
     def __init__(
         self, observation_shape: tuple[int, ...], num_envs: int, **options: Any
     ) -> None:
         super().__init__(observation_shape, num_envs, **options)
-        config = self.config
-        empty = torch.eye(config.embedding_size, device=self.device) / config.ridge
+        size, device = self.config.embedding_size, self.device
+        what = f"E3B of {num_envs} environments"
+        advice = "lower `num_envs` or `embedding_size`"
+        check_memory(what, 8 * num_envs * size**2, device, advice)
+        empty = torch.eye(size, dtype=torch.float64, device=device) / self.config.ridge
         self.register_buffer("inverted", empty.repeat(num_envs, 1, 1))
         self.register_buffer("_empty", empty, persistent=False)
 
@@ -66,12 +76,14 @@ class E3B(EmbeddingBonus):
         if self.device.type != "cpu" or opens.any():  # a CPU can ask, and saves a pass over all
             inverted.copy_(torch.where(opens[:, None, None], self._empty, inverted))
         embedding = embedding.masked_fill(~rows[:, None], 0.0)  # which adds nothing
+        longest = math.sqrt(MOST * self.config.ridge)
+        embedding = embedding.to(inverted.dtype).renorm(2, 0, longest)
         across = torch.bmm(embedding[:, None], inverted)  # (N, 1, D), as C^-1 is symmetric
-        length = (embedding * across.squeeze(1)).sum(dim=1)  # (N,)
+        length = (embedding * across.squeeze(1)).sum(dim=1).clamp(min=0)  # (N,)
         # Sherman and Morrison; both factors the same, so that C^-1 stays symmetric.
         across = across / (1 + length).sqrt()[:, None, None]
         inverted.addcmul_(across.transpose(1, 2), across, value=-1)
-        return length
+        return length.float()
 
 
 METHOD = Method(

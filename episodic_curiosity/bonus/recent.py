@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from episodic_curiosity.bonus.base import Sight
 from episodic_curiosity.support.checks import check_at_least, check_tensor
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.worlds.base import Rollout
 
 NO_STEPS = "learn needs a rollout, or num_steps of at least 1 to keep steps in, got neither"
@@ -39,6 +40,9 @@ class Recent(nn.Module):
         super().__init__()
         check_at_least("num_steps", num_steps, 1)
         like = next(iter(fields.values()))
+        what = f"room for {num_steps} steps x {len(like)} environments"
+        num_bytes = num_steps * sum(field.nbytes for field in fields.values())
+        check_memory(what, num_bytes, like.device, "lower `num_steps` or `num_envs`")
         env = torch.arange(len(like), device=like.device)
         for name, field in (fields | {"fresh": env.bool()}).items():
             self.register_buffer(name, field.new_zeros((num_steps, *field.shape)))

@@ -40,8 +40,40 @@ def test_beside_numpys_inverse():
         np.testing.assert_allclose(found[rows], np.array(expected)[rows], rtol=2e-3)
         assert (found[~rows] == 0).all()
     drift = np.abs(bonus.inverted.numpy() - np.linalg.inv(matrices)).max()
-    assert drift < 1e-4
+    assert drift < 1e-9
     assert torch.equal(bonus.inverted, bonus.inverted.transpose(1, 2))
+
+
+@pytest.mark.parametrize("length", [50.0, 1e9])
+def test_long_embeddings_beside_numpys_inverse(length):
+    """500 steps x 128 features of |phi| = `length`, or of the longest that is not shortened."""
+    bonus, draw = e3b(2, size=128), np.random.default_rng(0)
+    matrices = np.tile(0.1 * np.eye(128), (2, 1, 1))
+    yes, no = torch.ones(2, dtype=torch.bool), torch.zeros(2, dtype=torch.bool)
+    mixing = draw.normal(0, 1, (4, 128))  # few directions: C is near singular
+    for time in range(500):
+        embedding = draw.normal(0, 1, (2, 4)) @ mixing + 1e-4 * draw.normal(0, 1, (2, 128))
+        embedding *= length / np.linalg.norm(embedding, axis=1, keepdims=True)
+        embedding = embedding.astype(np.float32)
+        found = bonus.rate(torch.from_numpy(embedding), no, yes).numpy()
+        embedding = embedding.astype(np.float64) * min(1, 10**3.5 / length)  # 1e7 = 1e8 * 0.1
+        expected = [
+            each @ np.linalg.solve(matrix, each)
+            for each, matrix in zip(embedding, matrices, strict=True)
+        ]
+        matrices += embedding[:, :, None] * embedding[:, None]
+        assert np.isfinite(found).all(), time
+        assert (found >= 0).all(), time
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def test_what_cannot_fit_is_refused(monkeypatch):
+    """C^-1 of 2 environments is 2 * 128 * 128 * 8 bytes; 9 transitions of 6 floats are less."""
+    monkeypatch.setattr("episodic_curiosity.support.machine.free_bytes", lambda _: 262_143)
+    with pytest.raises(MemoryError, match="E3B of 2 environments needs .*: lower `num_envs`"):
+        e3b(2, size=128)
+    with pytest.raises(MemoryError, match="room for 6000 steps x 2 environments needs"):
+        E3B((6,), 2, num_actions=4, num_steps=6000)
 
 
 def test_by_hand():
