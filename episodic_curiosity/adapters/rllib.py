@@ -87,8 +87,8 @@ class CuriosityConnector(ConnectorV2):
         bonus = make_bonus(num_envs)
         self.make_bonus = make_bonus
         self.records = _fitting(bonus) is not None
-        if self.records:
-            bonus.fitting = None  # type: ignore[assignment]  # the algorithm's process refits
+        if self.records:  # the algorithm's process refits
+            bonus.fitting = bonus.recorded = None  # type: ignore[assignment]
         self.view = view
         self.curiosity = AttachedBonus(bonus, num_envs, weight=weight, training=training)
         self.refits: Refits | None = None  # in the algorithm's process

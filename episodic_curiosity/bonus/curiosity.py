@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import torch
+
 from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig, OnlineFitting
@@ -27,6 +29,8 @@ class EpisodicCuriosity(EpisodicBonus):
         memory_capacity: K, the observations remembered per environment.
         replacement: which observation a full memory forgets, a random one or the oldest.
         online: refit the R-network during training; None: it is fitted beforehand.
+        view_dtype: with `online`, torch.uint8 or torch.float32, in which views are recorded;
+            None: bytes for frames, floats for vectors.
         seed: of all random numbers.
     """
 
@@ -44,6 +48,7 @@ class EpisodicCuriosity(EpisodicBonus):
         memory_capacity: int = 200,
         replacement: Literal["random", "fifo"] = "random",
         online: OnlineConfig | None = None,
+        view_dtype: torch.dtype | None = None,
         seed: int = 0,
     ) -> None:
         check_type("r_network", r_network, RNetwork)
@@ -58,5 +63,5 @@ class EpisodicCuriosity(EpisodicBonus):
         fitting = None
         if online is not None:
             check_type("online", online, OnlineConfig)
-            fitting = OnlineFitting(r_network, num_envs, online, seed)
+            fitting = OnlineFitting(r_network, num_envs, online, seed, view_dtype=view_dtype)
         super().__init__(r_network, num_envs, config, fitting=fitting, seed=seed)

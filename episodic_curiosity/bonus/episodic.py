@@ -107,7 +107,8 @@ class EpisodicBonus(Bonus):
         )
         self.fitting = fitting
         self.learns = fitting is not None
-        self.needs_views = fitting is not None and not fitting.records
+        self.recorded = None if fitting is None else fitting.recorded  # moved and saved with it
+        self.needs_views = fitting is not None and fitting.replay is not None
 
     @classmethod
     def for_run(cls, config: EpisodicConfig, spec: WorldSpec, context: BonusContext) -> Self:
@@ -128,7 +129,7 @@ class EpisodicBonus(Bonus):
                 f"the R-network was moved to {self.r_network.device} after the bonus was "
                 f"created on {self.device}; move it before"
             )
-        if self.fitting is not None and self.fitting.records:
+        if self.fitting is not None and self.recorded is not None:
             self.fitting.record(now.seen, now.opens, where=now.rows)
         return self.rate(self.r_network.embed(now.seen, where=now.rows), now.opens, now.rows)
 

@@ -6,7 +6,7 @@ embedding, T steps, B pairs.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -59,6 +59,7 @@ class ETD(Bonus):
         observation_shape: of one environment, (channels, height, width) or (features,).
         num_envs: N, the number of environments.
         config: the settings.
+        observation_dtype: torch.uint8 or torch.float32; None: bytes for frames, else floats.
         num_steps: the newest steps of each environment that `learn` takes in, and so the
             farthest pairs: num_steps * N times the bytes of an observation; 0: `learn` is given
             rollouts.
@@ -79,6 +80,7 @@ class ETD(Bonus):
         num_envs: int,
         config: ETDConfig | None = None,
         *,
+        observation_dtype: torch.dtype | None = None,
         num_steps: int = 128,
         seed: int = 0,
         device: torch.device | str = "cpu",
@@ -99,8 +101,11 @@ class ETD(Bonus):
             device=device,
         )
         check_at_least("num_steps", num_steps, 0)
-        self._num_steps = num_steps
-        self.recorded: RecordedSteps | None = None  # made for the first observation
+        self.recorded: RecordedSteps | None = None
+        if num_steps:
+            self.recorded = RecordedSteps(
+                num_steps, num_envs, observation_shape, observation_dtype, torch.device(device)
+            )
 
     @classmethod
     def for_run(cls, config: ETDConfig, spec: WorldSpec, context: BonusContext) -> Self:
@@ -114,8 +119,7 @@ class ETD(Bonus):
         )
 
     def pay(self, now: Sight) -> Tensor:
-        if self._num_steps:
-            self.recorded = self.recorded or self._room(now.seen.dtype)
+        if self.recorded is not None:
             self.recorded.add(now.seen, now.opens, where=now.rows)
         embedding = self.model.embed(now.seen)
         return self.config.scale * self.rate(embedding, now.opens, now.rows)
@@ -136,10 +140,8 @@ class ETD(Bonus):
         self._raise_if_not_finite()
         if rollout is not None:
             newest: Experience = Frames(rollout.observation, rollout.first)
-        elif not self._num_steps:
-            raise ValueError(NO_STEPS)
         elif self.recorded is None:
-            return {}
+            raise ValueError(NO_STEPS)
         else:
             newest = self.recorded.newest()
         left = steps_left(newest.first)  # (T, N)
@@ -157,29 +159,6 @@ class ETD(Bonus):
 
     def statistics(self) -> dict[str, float]:
         return super().statistics() | self.memory.statistics()
-
-    def get_extra_state(self) -> Any:
-        """The recorded steps."""
-        return None if self.recorded is None else self.recorded.state_dict()
-
-    def set_extra_state(self, state: Any) -> None:
-        if state is None:
-            self.recorded = None
-        else:
-            self.recorded = self.recorded or self._room(state["views"].dtype)
-            self.recorded.load_state_dict(state)
-
-    def check_extra_state(self, extra: Any) -> None:
-        if extra is None:
-            return
-        if not self._num_steps:
-            raise ValueError("the bonus's state must be of an ETD without recorded steps")
-        (self.recorded or self._room(extra["views"].dtype)).check_state(extra)
-
-    def _room(self, dtype: torch.dtype) -> RecordedSteps:
-        shape = self.seen_shape
-        assert shape is not None
-        return RecordedSteps(self._num_steps, self.num_envs, shape, dtype, self.device)
 
 
 def steps_left(first: Tensor) -> Tensor:

@@ -144,8 +144,7 @@ class FrameFile:
                 raise LoadError(f"{self.path} does not hold the frames of the checkpoint")
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resumes with the file, which must be the one that the state refers to."""
-        self.check_state(state)
+        """Resumes from a state that `check_state` accepts: it has read the whole file."""
         self._frames = self._open() if state["added"] else None
         self._added = state["added"]
         self._states = list(state["states"])

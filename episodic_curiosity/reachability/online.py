@@ -47,8 +47,8 @@ class OnlineConfig:
 class OnlineFitting:
     """Keeps the newest observations and refits the R-network in place when due.
 
-    With a `replay`, whole rollouts are added to it by `extend`. Without, `record` keeps frames
-    in memory, allocated at the first one: history * bytes per observation.
+    With a `replay`, whole rollouts are added to it by `extend`. Without, `record` keeps views
+    in `recorded`, a module that belongs to the bonus's: history * bytes per observation.
     """
 
     def __init__(
@@ -58,7 +58,9 @@ class OnlineFitting:
         config: OnlineConfig,
         seed: int,
         replay: Replay | None = None,
+        view_dtype: torch.dtype | None = None,
     ) -> None:
+        """`view_dtype` is that of `record`; None: bytes for frames, floats for vectors."""
         least = config.fit.least_steps * num_envs
         if min(config.refit_every, config.history) < least:
             raise ValueError(
@@ -70,25 +72,22 @@ class OnlineFitting:
         self.config = config
         self.seed = seed
         self.replay = replay
-        self.recorded: RecordedSteps | None = None
-        self.records = replay is None
         self.num_fits = 0
-        self._steps = 0  # since the last refit; of `record`, those that are counted already
-        self._calls = 0  # of `record`, since they were counted
+        self._extended = 0  # steps since the last refit, by `extend`
+        self.recorded: RecordedSteps | None = None
+        if replay is None:
+            num_steps, shape = config.history // num_envs, r_network.config.view_shape
+            self.recorded = RecordedSteps(
+                num_steps, num_envs, shape, view_dtype, r_network.device
+            )
 
     @property
     def steps_since_fit(self) -> int:
         """Steps since the last refit, summed over environments; may synchronise."""
-        if self.recorded is not None and self._calls:
-            self._steps += self.recorded.count_new()
-            self._calls = 0
-        return self._steps
+        return self._extended if self.recorded is None else self.recorded.num_new
 
     @property
     def is_due(self) -> bool:
-        # At most: the rows recorded are counted on the device, and only asked for if need be.
-        if self._steps + self._calls * self.num_envs < self.config.refit_every:
-            return False
         return self.steps_since_fit >= self.config.refit_every
 
     @property
@@ -100,26 +99,24 @@ class OnlineFitting:
         """Appends (R, N, ...) rows to the replay, with (R, N) marks of new episodes."""
         assert self.replay is not None
         self.replay.extend(rows, first)
-        self._steps += first.numel()
+        self._extended += first.numel()
 
     def record(self, view: Tensor, first: Tensor, where: Tensor) -> None:
         """Keeps (N, ...) views of the rows in the (N,) mask `where`; never synchronises.
 
         Where the (N,) mask `first` is true, an episode begins.
         """
-        if self.recorded is None:
-            self.recorded = self._room(view.dtype)
+        assert self.recorded is not None
         self.recorded.add(view, first, where)
-        self._calls += 1
 
     def refit(self) -> dict[str, float]:
         """Fits the R-network to the newest observations and returns metrics.
 
         Without pairs among them it warns and returns none; the R-network stays unchanged.
         """
-        self._steps, self._calls = 0, 0
+        self._extended = 0
         if self.recorded is not None:
-            self.recorded.count_new()
+            self.recorded.count()
         experience = self.recorded.newest() if self.recorded is not None else self.replay
         assert experience is not None
         # Each refit has a new optimiser, and random numbers from the seed and its number: none
@@ -142,15 +139,10 @@ class OnlineFitting:
             "r_network_loss": report.loss,
         }
 
-    def _room(self, dtype: torch.dtype) -> RecordedSteps:
-        num_steps = self.config.history // self.num_envs
-        shape = self.r_network.config.view_shape
-        return RecordedSteps(num_steps, self.num_envs, shape, dtype, self.r_network.device)
-
     def state_dict(self) -> dict[str, Any]:
+        """Returns all but the recorded steps."""
         return {
             "replay": None if self.replay is None else self.replay.state_dict(),
-            "recorded": None if self.recorded is None else self.recorded.state_dict(),
             "seed": self.seed,
             "steps_since_fit": self.steps_since_fit,
             "num_fits": self.num_fits,
@@ -158,25 +150,16 @@ class OnlineFitting:
 
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Raises unless `load_state_dict` accepts this state."""
-        check_parts(state, {"replay", "recorded", "seed", "steps_since_fit", "num_fits"})
+        check_parts(state, {"replay", "seed", "steps_since_fit", "num_fits"})
         if (state["replay"] is None) != (self.replay is None):
             raise ValueError("the state's replay must be of the same kind of training loop")
         if self.replay is not None:
             self.replay.check_state(state["replay"])
-        if state["recorded"] is not None:
-            room = self.recorded or self._room(state["recorded"]["views"].dtype)
-            room.check_state(state["recorded"])
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores a state of `state_dict`."""
-        self.check_state(state)
+        """Restores a state that `check_state` accepts."""
         if self.replay is not None:
             self.replay.load_state_dict(state["replay"])
-        if state["recorded"] is None:
-            self.recorded = None
-        else:
-            self.recorded = self.recorded or self._room(state["recorded"]["views"].dtype)
-            self.recorded.load_state_dict(state["recorded"])
         self.seed = state["seed"]
-        self._steps, self._calls = state["steps_since_fit"], 0
+        self._extended = state["steps_since_fit"]
         self.num_fits = state["num_fits"]

@@ -38,7 +38,7 @@ class Replay(Experience, Protocol):
         """Raises unless `load_state_dict` accepts this state."""
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resumes from the state of a replay of this size."""
+        """Resumes from a state that `check_state` accepts; it is not checked again."""
 
 
 class _Ring:
@@ -114,8 +114,7 @@ class _Ring:
             )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Resumes from the state of a replay of this size or a smaller one."""
-        self.check_state(state)
+        """Resumes from a state that `check_state` accepts; it is not checked again."""
         rows = state[f"{self.kind}s"]
         self._rows[: len(rows)] = rows
         self._first[: len(rows)] = state["first"]

@@ -123,21 +123,21 @@ def uneven(curiosity: ec.EpisodicCuriosity, times: range) -> tuple[list, list]:
 
 def test_rows_at_different_speeds_are_counted_and_refitted_when_due():
     """Due at 840 steps: of 12 calls, 12 + 6 + 4 + 3 = 25 are steps."""
-    curiosity = curious()
+    curiosity = curious(view_dtype=torch.float32)
     _, reports = uneven(curiosity, range(850))
     counts = [sum((time // n) + 1 for n in (1, 2, 3, 4)) for time in range(850)]
     first = next(time for time, count in enumerate(counts) if count >= 840)
     second = next(time for time, count in enumerate(counts) if count >= counts[first] + 840)
     assert [time for time, report in enumerate(reports) if report] == [first, second]
     assert curiosity.metrics()["r_network_steps_since_fit"] == counts[-1] - counts[second]
-    assert curiosity.fitting.recorded._added.tolist() == [850, 425, 284, 213]
+    assert curiosity.fitting.recorded.added.tolist() == [850, 425, 284, 213]
 
 
 def test_uneven_rows_saved_in_mid_episode_go_on_to_the_byte_through_a_refit(tmp_path):
-    one = curious(seed=3, memory_capacity=6)
+    one = curious(seed=3, memory_capacity=6, view_dtype=torch.float32)
     uneven(one, range(333))
     torch.save(one.state_dict(), tmp_path / "state.pt")
-    other = curious(seed=99, memory_capacity=6)
+    other = curious(seed=99, memory_capacity=6, view_dtype=torch.float32)
     other.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
     (expected, told), (found, also) = (uneven(each, range(333, 500)) for each in (one, other))
     assert torch.equal(torch.stack(found), torch.stack(expected))
@@ -156,12 +156,32 @@ def test_what_is_recorded_is_what_was_shown_last_observations_included():
     only = torch.tensor([True, False])
     curiosity.bonus(torch.tensor([[2.0], [torch.nan]]), where=only)  # its episode ends
     curiosity.begin(torch.tensor([[5.0], [torch.nan]]), where=only)
-    state = curiosity.state_dict()["_extra_state"]["recorded"]
+    state = curiosity.recorded.state_dict()
     assert state["added"].tolist() == [4, 2]
-    assert state["views"][:, 0, 0].tolist() == [0.0, 1.0, 2.0, 5.0]
+    assert state["views"][:4, 0, 0].tolist() == [0.0, 1.0, 2.0, 5.0]
     assert state["views"][:2, 1, 0].tolist() == [10.0, 11.0]
-    assert state["first"][:, 0].tolist() == [True, False, False, True]
+    assert state["first"][:4, 0].tolist() == [True, False, False, True]
     assert state["first"][:2, 1].tolist() == [True, False]
+
+
+def test_steps_of_a_replayed_cuda_graph_are_counted():
+    """A replay repeats what was done to tensors, and nothing of Python."""
+    curiosity, yes = curious(), torch.ones(NUM_ENVS, dtype=torch.bool)
+    ring, start = Ring(num_envs=NUM_ENVS), curiosity.state_dict()
+    curiosity.begin(ring.view())  # captured
+    curiosity.load_state_dict(start)
+    captured = curiosity.recorded
+    for time in range(210):
+        captured.add(ring.view(), yes & (time % 80 == 0), yes)
+        ring.walk()
+    assert curiosity.learn().keys() > {"r_network_accuracy"}
+    assert curiosity.metrics()["r_network_steps_since_fit"] == 0
+
+
+def test_what_was_recorded_moves_with_the_bonus():
+    curiosity, ring = curious(), Ring(num_envs=NUM_ENVS)
+    curiosity.begin(ring.view())
+    assert curiosity.to("meta").bonus(ring.view().to("meta")).device.type == "meta"
 
 
 def test_arrays_are_welcome():
@@ -178,8 +198,10 @@ def test_arrays_are_welcome():
     assert torch.equal(other.bonus(view.numpy(), where=only), expected)
     for array in (view.numpy()[..., ::-1], (view.numpy() / 255).astype(">f4")):
         array.setflags(write=False)
-        assert curious().bonus(array).shape == (NUM_ENVS,)
-    assert curious().bonus(view.numpy() / 255).dtype == torch.float32  # NumPy's doubles
+        kind = torch.uint8 if array.dtype == np.uint8 else torch.float32
+        assert curious(view_dtype=kind).bonus(array).shape == (NUM_ENVS,)
+    doubles = view.numpy() / 255
+    assert curious(view_dtype=torch.float32).bonus(doubles).dtype == torch.float32
 
 
 GOOD_VIEW = torch.zeros(NUM_ENVS, *VIEW_SHAPE)

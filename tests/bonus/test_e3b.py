@@ -68,9 +68,9 @@ def test_long_embeddings_beside_numpys_inverse(length):
 
 
 def test_what_cannot_fit_is_refused(monkeypatch):
-    """C^-1 of 2 environments is 2 * 128 * 128 * 8 bytes; 9 transitions of 6 floats are less."""
+    """C^-1 of 2 environments is 2 * 128 * 128 * 8 bytes; the ring is smaller."""
     monkeypatch.setattr("episodic_curiosity.support.machine.free_bytes", lambda _: 262_143)
-    with pytest.raises(MemoryError, match="E3B of 2 environments needs .*: lower `num_envs`"):
+    with pytest.raises(MemoryError, match=r"E3B of 2 environments needs .*: lower `num_envs`"):
         e3b(2, size=128)
     with pytest.raises(MemoryError, match="room for 6000 steps x 2 environments needs"):
         E3B((6,), 2, num_actions=4, num_steps=6000)

@@ -135,7 +135,7 @@ def test_bad_input():
         ETD((6,), 3, num_steps=0).learn()
     shown = etd()
     shown.begin(torch.zeros(3, 6))
-    with pytest.raises(TypeError, match=r"keep their dtype torch\.float32, got torch\.uint8"):
+    with pytest.raises(TypeError, match=r"of dtype torch\.float32, got torch\.uint8"):
         shown.bonus(torch.zeros(3, 6, dtype=torch.uint8))
-    with pytest.raises(ValueError, match="must be of an ETD without recorded steps"):
+    with pytest.raises(ValueError, match=r"has 4 unexpected tensors, first recorded\.added"):
         ETD((6,), 3, etd().config, num_steps=0).load_state_dict(shown.state_dict())

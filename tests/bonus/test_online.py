@@ -1,5 +1,7 @@
 """ECO in our trainer: when it refits, that its R-network is then another, and resuming."""
 
+import zlib
+
 import pytest
 import torch
 from torch import Tensor
@@ -150,6 +152,22 @@ def test_episodes_too_short_to_learn_from_are_a_warning(tmp_path):
     assert run.bonus.memory.count.sum() > 0
 
 
+def test_a_resume_reads_every_stored_frame_once(tmp_path, monkeypatch):
+    run, other = (Run(keep="view", folder=tmp_path) for _ in range(2))
+    run.update()
+    state, computed = run.bonus.state_dict(), []
+    held = len(run.bonus.fitting.replay.first)
+
+    def counted(data: bytes) -> int:
+        computed.append(checksum(data))
+        return computed[-1]
+
+    checksum = zlib.crc32
+    monkeypatch.setattr("episodic_curiosity.reachability.frame_file.zlib.crc32", counted)
+    other.bonus.load_state_dict(state)
+    assert len(computed) == held > 0
+
+
 def test_a_state_of_something_else(tmp_path):
     run = Run(keep="snapshot", folder=tmp_path)
     state = run.bonus.state_dict()
@@ -161,7 +179,7 @@ def test_a_state_of_something_else(tmp_path):
     for wrong, words in (
         (None, "the bonus's state must be of a run with refits"),
         (extra | {"replay": None}, "must be of the same kind of training loop"),
-        ({"seed": 0}, "a state has num_fits, recorded, replay, seed, steps_since_fit, got"),
+        ({"seed": 0}, "a state has num_fits, replay, seed, steps_since_fit, got"),
     ):
         with pytest.raises(ValueError, match=words):
             run.bonus.load_state_dict(state | {"_extra_state": wrong})

@@ -47,6 +47,12 @@ def fill(replay, times: range) -> None:
     replay.extend(*steps(times, dtype))
 
 
+def resume(replay, state) -> None:
+    """As a bonus does: everything is checked before anything is loaded."""
+    replay.check_state(state)
+    replay.load_state_dict(state)
+
+
 def everything(replay) -> list[list[float]]:
     num_steps = replay.first.shape[0]
     time = torch.arange(num_steps).repeat_interleave(NUM_ENVS)
@@ -77,7 +83,7 @@ def test_the_newest_steps_in_the_order_of_time(kind, lengths, tmp_path):
 def test_a_state_goes_on(kind, held, tmp_path):
     one, other = (make(kind, tmp_path) for _ in range(2))
     fill(one, range(held))
-    other.load_state_dict(one.state_dict())
+    resume(other, one.state_dict())
     fill(other, range(held, held + 3))
     assert everything(other) == expected(range(max(0, held - 1), held + 3))
 
@@ -85,15 +91,15 @@ def test_a_state_goes_on(kind, held, tmp_path):
 def test_a_larger_replay_takes_a_smaller_one_s_state(tmp_path):
     one, larger = make("frames", tmp_path), make("frames", tmp_path, num_steps=9)
     fill(one, range(8))
-    larger.load_state_dict(one.state_dict())
+    resume(larger, one.state_dict())
     fill(larger, range(8, 10))
     assert everything(larger) == expected(range(4, 10))
     with pytest.raises(ValueError, match=r"saved replay holds views \(4, 2, 2\)"):
-        make("frames", tmp_path, num_steps=3).load_state_dict(one.state_dict())
+        resume(make("frames", tmp_path, num_steps=3), one.state_dict())
     with pytest.raises(
         ValueError, match=r"a state has first, snapshots, got \['first', 'views'\]"
     ):
-        make("snapshots", tmp_path).load_state_dict(one.state_dict())
+        resume(make("snapshots", tmp_path), one.state_dict())
 
 
 @KINDS
@@ -173,7 +179,7 @@ class TestFrameFile:
                     states.append((time + 1, replay.state_dict()))
             for added, state in states[1:][-2:]:
                 resumed = make("file", path, spare=6)
-                resumed.load_state_dict(state)
+                resume(resumed, state)
                 assert everything(resumed) == expected(range(max(0, added - 4), added))
                 assert resumed.first[:, 0].tolist() == [
                     time % 3 == 0 for time in range(max(0, added - 4), added)
@@ -185,9 +191,9 @@ class TestFrameFile:
         older = replay.state_dict()
         fill(replay, range(3, 6))
         resumed = make("file", tmp_path, spare=6)
-        resumed.load_state_dict(replay.state_dict())
+        resume(resumed, replay.state_dict())
         fill(resumed, range(6, 9))
-        make("file", tmp_path, spare=6).load_state_dict(older)
+        resume(make("file", tmp_path, spare=6), older)
         with pytest.raises(RuntimeError, match=r"6 spare steps .* got 7: increase `spare`"):
             fill(resumed, range(9, 10))
         resumed.state_dict()
@@ -220,7 +226,7 @@ class TestFrameFile:
         for name in ("first", "checksums"):
             state[name] = torch.tensor(state[name])
         replay = make("file", tmp_path, spare=10**6)
-        replay.load_state_dict(state)
+        resume(replay, state)
         assert everything(replay) == expected(range(3, 7))
 
     def test_a_run_killed_before_its_first_state_begins_anew(self, tmp_path):
@@ -237,20 +243,20 @@ class TestFrameFile:
         fill(replay, range(5))
         state, path = replay.state_dict(), tmp_path / "replay.bin"
         with pytest.raises(ValueError, match=r"holds \(4, 2\) steps x .*, wanted \(5, 2\)"):
-            make("file", tmp_path, num_steps=8).load_state_dict(state)
+            resume(make("file", tmp_path, num_steps=8), state)
         with pytest.raises(
             ValueError, match="a state has added, checksums, first, states, got"
         ):
-            make("file", tmp_path).load_state_dict({})
+            resume(make("file", tmp_path), {})
         path.write_bytes(bytes(path.stat().st_size))
         with pytest.raises(LoadError, match=r"replay.bin does not hold the frames of"):
-            make("file", tmp_path).load_state_dict(state)
+            resume(make("file", tmp_path), state)
         os.truncate(path, 100)
         with pytest.raises(LoadError, match=r"replay.bin has 100 bytes; it must hold .* 864"):
-            make("file", tmp_path).load_state_dict(state)
+            resume(make("file", tmp_path), state)
         path.unlink()
         with pytest.raises(LoadError, match=r"replay.bin is missing; it must hold"):
-            make("file", tmp_path).load_state_dict(state)
+            resume(make("file", tmp_path), state)
 
     @pytest.mark.parametrize("time", range(5, 9))
     def test_any_flipped_bit_that_a_resume_relies_on_is_noticed(self, tmp_path, time):
@@ -262,7 +268,7 @@ class TestFrameFile:
         content[place + 13] ^= 4  # of environment 1
         path.write_bytes(content)
         with pytest.raises(LoadError, match=r"replay.bin does not hold the frames of"):
-            make("file", tmp_path, spare=2).load_state_dict(state)
+            resume(make("file", tmp_path, spare=2), state)
 
     def test_steps_that_a_resume_drops_may_change(self, tmp_path):
         replay = make("file", tmp_path, spare=2)
@@ -272,7 +278,7 @@ class TestFrameFile:
         content[4 * NUM_ENVS * 2 * 4] ^= 4  # step 4
         path.write_bytes(content)
         again = make("file", tmp_path, spare=2)
-        again.load_state_dict(state)
+        resume(again, state)
         assert everything(again) == expected(range(5, 9))
         assert torch.equal(again.state_dict()["checksums"], state["checksums"])
 
