@@ -185,15 +185,19 @@ class Bonus(nn.Module, ABC):
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Any:
         """Restores a state of `state_dict`; raises before anything has changed."""
+        if assign:
+            raise ValueError("a bonus copies a state into its own tensors, got assign=True")
         found = {name: part for name, part in state_dict.items() if isinstance(part, Tensor)}
         if difference := first_difference(found, self._tensors()):
             raise ValueError(f"the bonus's state {difference}")
         rest = {name: part for name, part in state_dict.items() if name not in found}
         for name, module in self.named_modules():
             if isinstance(module, Bonus):
-                module.check_extra_state(
-                    rest.pop(f"{name}._extra_state".removeprefix("."), None)
-                )
+                key = f"{name}._extra_state".removeprefix(".")
+                needs_extra = type(module).set_extra_state is not nn.Module.set_extra_state
+                if needs_extra and key not in rest:
+                    raise ValueError(f"the bonus's state lacks {key}")
+                module.check_extra_state(rest.pop(key, None))
         if rest:
             raise ValueError(f"the bonus's state has something unexpected, {min(rest)}")
         return super().load_state_dict(state_dict, strict, assign)

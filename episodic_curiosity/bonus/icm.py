@@ -6,7 +6,7 @@ B transitions, A action size, D = 288 features.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -22,13 +22,13 @@ from episodic_curiosity.bonus.features import (
     see,
 )
 from episodic_curiosity.bonus.method import Method
+from episodic_curiosity.bonus.own_adam import OwnAdam
 from episodic_curiosity.bonus.recent import RecentTransitions
 from episodic_curiosity.support.checks import check_at_least, check_number, check_tensor
-from episodic_curiosity.support.optimiser import Optimiser
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 MOST = 1.0  # the bonus is clipped at this value
-BATCH, MAX_NORM = 256, 0.5  # of its own Adam: transitions of a step, bound on the gradient
+BATCH = 256  # transitions of a step of its own Adam
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,6 @@ class ICM(Bonus):
             raise ValueError("ICM needs num_actions or action_shape, got neither")
         self.config = config or ICMConfig()
         self.action_shape = action_shape
-        self._seed, self._passes = seed, 0
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             model = ICMModel(observation_shape, num_actions, action_shape, self.config)
@@ -107,14 +106,12 @@ class ICM(Bonus):
         previous = torch.zeros(size, dtype=observation_dtype, device=device)
         self.register_buffer("previous", previous)
         self.recent: RecentTransitions | None = None
-        self._optimiser: Optimiser | None = None
+        self.adam: OwnAdam | None = None
         if learning_rate is not None:
-            check_number("learning_rate", learning_rate, above=0)
             dtype = torch.int64 if num_actions else torch.float32
             action = torch.zeros((num_envs, *action_shape), dtype=dtype, device=device)
             self.recent = RecentTransitions(num_steps, previous, action)
-            self._optimiser = Optimiser(dict(self.model.named_parameters()), MAX_NORM)
-            self._optimiser.learning_rate.fill_(learning_rate)
+            self.adam = OwnAdam(self.model, learning_rate, seed)
 
     @classmethod
     def for_run(cls, config: ICMConfig, spec: WorldSpec, context: BonusContext) -> Self:
@@ -154,42 +151,23 @@ class ICM(Bonus):
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:  # noqa: ARG002
         """Takes a pass over the newest steps, unless PPO's update trains the model."""
-        if self.recent is None or self._optimiser is None:
+        if self.recent is None or self.adam is None:
             return {}
         self._raise_if_not_finite()
         batch = self.recent.take()
         if not len(batch.connected):
             return {}
-        generator = torch.Generator().manual_seed(self._seed + 1_000_003 * self._passes)
-        self._passes += 1
+        generator = self.adam.new_generator()
         order = torch.randperm(len(batch.connected), generator=generator).to(self.device)
         told = []
         for index in order.split(BATCH):
             loss, metrics = self.model.loss(batch.select(index))
-            self._optimiser.descend(loss)
+            self.adam.descend(loss)
             told.append(metrics)
         return {name: float(sum(each[name] for each in told)) / len(told) for name in told[0]}
 
     def auxiliary(self) -> Auxiliary | None:
-        return self.model if self._optimiser is None else None
-
-    def get_extra_state(self) -> Any:
-        """The state of its own Adam."""
-        if self._optimiser is None:
-            return None
-        return {"passes": self._passes, "optimiser": self._optimiser.state_dict()}
-
-    def set_extra_state(self, state: Any) -> None:
-        if self._optimiser is not None:
-            self._passes = state["passes"]
-            self._optimiser.load_state_dict(state["optimiser"])
-
-    def check_extra_state(self, extra: Any) -> None:
-        if (extra is None) != (self._optimiser is None):
-            wanted = "an" if self._optimiser is not None else "no"
-            raise ValueError(f"the bonus's state must be of an ICM with {wanted} own Adam")
-        if self._optimiser is not None:
-            self._optimiser.check_state(extra["optimiser"])
+        return self.model if self.adam is None else None
 
 
 class ICMModel(nn.Module):

@@ -4,11 +4,13 @@ Shapes: B samples of a minibatch.
 """
 
 from collections.abc import Callable
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.support.optimiser import MOMENTS
 
 # Of one call of `fit`.
 EPOCHS = 4
@@ -19,7 +21,7 @@ MAX_NORM = 0.5  # bound on the gradient, as in PPO
 class OwnAdam(nn.Module):
     """Adam with its state as buffers: they are saved and checked with those of the bonus."""
 
-    passes: Tensor  # () int64, calls of `fit`
+    passes: Tensor  # () int64, calls of `new_generator`
 
     def __init__(self, network: nn.Module, learning_rate: float, seed: int) -> None:
         super().__init__()
@@ -28,20 +30,29 @@ class OwnAdam(nn.Module):
         weights = {
             name: weight for name, weight in network.named_parameters() if weight.requires_grad
         }
-        self._weights = list(weights.values())
+        self._weights = {name.replace(".", "_"): weight for name, weight in weights.items()}
         self._seed = seed
-        self._adam = torch.optim.Adam(self._weights, learning_rate, eps=1e-5, fused=True)
-        device = self._weights[0].device
+        self._adam = torch.optim.Adam(weights.values(), learning_rate, eps=1e-5, fused=True)
+        device = next(iter(weights.values())).device
         self.register_buffer("passes", torch.zeros((), dtype=torch.int64, device=device))
-        for name, weight in weights.items():
-            state = {
-                "step": torch.zeros((), device=device),
-                "exp_avg": torch.zeros_like(weight),
-                "exp_avg_sq": torch.zeros_like(weight),
+        for name, weight in self._weights.items():
+            self.register_buffer(f"step_{name}", torch.zeros((), device=device))
+            self.register_buffer(f"exp_avg_{name}", torch.zeros_like(weight))
+            self.register_buffer(f"exp_avg_sq_{name}", torch.zeros_like(weight))
+        self._use_buffers()
+
+    def _apply(self, *arguments: Any, **options: Any) -> Self:
+        """Moves the buffers, as `to` does, which replaces them."""
+        super()._apply(*arguments, **options)  # type: ignore[no-untyped-call]
+        self._use_buffers()
+        return self
+
+    def _use_buffers(self) -> None:
+        """Makes the buffers torch's state of each weight."""
+        for name, weight in self._weights.items():
+            self._adam.state[weight] = {
+                moment: self.get_buffer(f"{moment}_{name}") for moment in MOMENTS
             }
-            self._adam.state[weight] = state
-            for moment, tensor in state.items():
-                self.register_buffer(f"{moment}_{name}".replace(".", "_"), tensor)
 
     def fit(
         self,
@@ -58,20 +69,26 @@ class OwnAdam(nn.Module):
         """
         if num_samples == 0:
             return None
-        generator = torch.Generator().manual_seed(self._seed + 1_000_003 * int(self.passes))
-        self.passes += 1
+        generator = self.new_generator()
         size = max(1, int(share * num_samples) // MINIBATCHES)
         size = min(size, most or size)
         losses: list[Tensor] = []
         for _ in range(EPOCHS):
             order = torch.randperm(num_samples, generator=generator)[: MINIBATCHES * size]
             batches = order.to(self.passes.device).split(size)
-            losses += [self._descend(loss(index)) for index in batches]
+            losses += [self.descend(loss(index)) for index in batches]
         return torch.stack(losses).mean().item()
 
-    def _descend(self, loss: Tensor) -> Tensor:
+    def new_generator(self) -> torch.Generator:
+        """Returns random numbers for another pass, on the CPU; synchronises."""
+        generator = torch.Generator().manual_seed(self._seed + 1_000_003 * int(self.passes))
+        self.passes += 1
+        return generator
+
+    def descend(self, loss: Tensor) -> Tensor:
+        """Takes one gradient step; returns the loss, detached."""
         self._adam.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(self._weights, MAX_NORM)
+        nn.utils.clip_grad_norm_(self._weights.values(), MAX_NORM)
         self._adam.step()
         return loss.detach()

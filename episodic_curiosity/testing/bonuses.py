@@ -183,6 +183,25 @@ class BonusConformance:
         assert one.metrics() == other.metrics()
         assert_equal(one.state_dict(), other.state_dict())
 
+    def test_moved_it_goes_on_to_the_bit(self) -> None:
+        """Used, moved, learns, saved and resumed, beside one that stays where it is."""
+        one, other, resumed, calls = self.make(), self.make(), self.make(), self.calls()
+        for bonus in (one, other):
+            play(bonus, calls[: STOP - 5])
+            if bonus is one:
+                # As `to` another device does: new tensors, equal values.
+                bonus._apply(torch.clone)  # type: ignore[no-untyped-call]
+            self.learn(bonus, calls[: STOP - 5])
+            play(bonus, calls[STOP - 5 : STOP])
+        assert_equal(one.state_dict(), other.state_dict())
+        resumed.load_state_dict(one.state_dict())
+        for bonus in (one, other, resumed):
+            bonus.paid.metrics()
+            play(bonus, calls[STOP:])
+            self.learn(bonus, calls[STOP:])
+        assert_equal(one.state_dict(), other.state_dict())
+        assert_equal(resumed.state_dict(), other.state_dict())
+
     def test_a_state_is_a_copy(self) -> None:
         bonus, calls = self.make(), self.calls()
         play(bonus, calls[:STOP])
@@ -204,11 +223,22 @@ class BonusConformance:
         play(larger, self.calls(NUM_ENVS + 1))
         before = bonus.state_dict()
         unknown = before | {"unknown": torch.zeros(1)}
-        for state in ({}, larger.state_dict(), unknown, before | {"unknown": 1}):
+        moved = {
+            name: part + 1 if isinstance(part, Tensor) and part.is_floating_point() else part
+            for name, part in before.items()
+        }
+        without = [
+            {name: part for name, part in moved.items() if name != extra}
+            for extra in before
+            if extra.endswith("_extra_state")
+        ]
+        for state in ({}, larger.state_dict(), unknown, before | {"unknown": 1}, *without):
             with pytest.raises(ValueError, match=r"the bonus's state .*") as refused:
                 bonus.load_state_dict(state)
             assert "\n" not in str(refused.value)
             assert_equal(bonus.state_dict(), before)
+        with pytest.raises(ValueError, match="into its own tensors, got assign=True"):
+            bonus.load_state_dict(before, assign=True)
 
     def test_metrics(self) -> None:
         bonus, calls = self.make(), self.calls()[:STOP]

@@ -1,5 +1,7 @@
 """A bonus's own Adam: its minibatches, its state, and torch's Adam beside it."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -59,3 +61,16 @@ def test_beside_torchs_adam_and_resumed_to_the_bit():
     other.load_state_dict(one.state_dict())
     assert adam.fit(16, loss(one)) == resumed.fit(16, loss(other))
     assert torch.equal(one.weight, other.weight)
+
+
+@pytest.mark.parametrize("move", [lambda m: m.double().float(), copy.deepcopy])
+def test_moments_are_saved_after_a_move(move):
+    torch.manual_seed(0)
+    layer = nn.Linear(2, 1)
+    layer.adam = OwnAdam(layer, 1e-3, seed=0)
+    layer = move(layer)
+    layer.adam.fit(4, lambda index: layer(torch.ones(len(index), 2)).mean())
+    state = layer.adam.state_dict()
+    assert state["step_weight"] == 16
+    assert (state["exp_avg_weight"] != 0).all()
+    assert (state["exp_avg_sq_bias"] != 0).all()
