@@ -11,7 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from episodic_curiosity.bonus.base import Bonus, Given
-from episodic_curiosity.support.checks import check_number, check_type
+from episodic_curiosity.support.checks import (
+    check_mask,
+    check_number,
+    check_type,
+    first_difference,
+    to_tensor,
+)
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.support.state import copied
 from episodic_curiosity.support.state_files import read_state, save_state
@@ -103,15 +109,18 @@ class AttachedBonus(nn.Module):
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Any:
         """Restores a state of `state_dict`; raises before anything has changed."""
-        state = dict(state_dict)
-        begun = state.pop("begun")
-        inner = {name.removeprefix("bonus."): part for name, part in state.items()}
+        inner = {name.removeprefix("bonus."): part for name, part in state_dict.items()}
+        begun = {"begun": inner.pop("begun")} if "begun" in inner else {}
+        if difference := first_difference(begun, {"begun": self.begun}):
+            raise ValueError(f"the state {difference}")
         loaded = self.bonus.load_state_dict(inner, strict, assign)
-        self.begun.copy_(begun)
+        self.begun.copy_(begun["begun"])
         return loaded
 
     def _mask(self, given: Given | None) -> Tensor:
         """The rows (N,) as a mask on the device; all without one."""
         if given is None:
             return torch.ones_like(self.begun)
-        return torch.as_tensor(given, device=self.begun.device)
+        mask = to_tensor("where", given, self.begun.device)
+        check_mask("where", mask, self.num_envs, self.begun.device)
+        return mask
