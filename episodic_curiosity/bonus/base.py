@@ -45,6 +45,7 @@ class BonusContext:
     """Parts of a run for its bonus, in addition to the config and the world's spec."""
 
     seed: int
+    num_steps: int | None = None  # of a rollout, between two calls of `learn`
     r_network: RNetwork | None = None  # if the method has one
     fitting: OnlineFitting | None = None  # refits it during the run
 
@@ -75,6 +76,7 @@ class Bonus(nn.Module, ABC):
     advice: ClassVar[Advice] = Advice()  # for warnings when curiosity cannot work
     pays: ClassVar[bool] = True  # False: there is nothing to show
     learns = True  # False: `learn` of a custom loop would have nothing to do
+    needs_action = False  # `bonus` and `bonus_same_step` need the actions
     needs_views = False  # `learn` needs `snapshot` or `view` in the trainer's rollouts
     config: Any = None
 
@@ -127,6 +129,7 @@ class Bonus(nn.Module, ABC):
         The last observation of an episode is paid too. A row where `begin` never was called
         begins here: it is paid 0, and `metrics` warns.
         """
+        self._check_given(action)
         return self._pay(seen, self._nowhere, self._mask("where", where), action)
 
     def bonus_same_step(
@@ -137,6 +140,7 @@ class Bonus(nn.Module, ABC):
         This is the authors' convention, in one call: where an episode has ended, `seen` is
         already of the next one, and the last observation is neither paid nor remembered.
         """
+        self._check_given(action)
         first = self._mask("first", first)
         return self._pay(seen, first, ~first, action)
 
@@ -264,6 +268,12 @@ class Bonus(nn.Module, ABC):
         mask = to_tensor(name, given, self.device)
         check_mask(name, mask, self.num_envs, self.device)
         return mask
+
+    def _check_given(self, action: Any) -> None:
+        if action is None and self.needs_action:
+            raise ValueError(
+                f"{type(self).__name__} needs the action that led to each step, got action=None"
+            )
 
     def _check(self, now: Sight) -> None:
         """Checks the shape of what is seen, and the range of the rows that count.

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from episodic_curiosity.bonus.statistics import BonusStatistics
-from episodic_curiosity.support.checks import check_number
+from episodic_curiosity.support.checks import check_discount
 
 
 class ReturnDeviation(nn.Module):
@@ -24,9 +24,7 @@ class ReturnDeviation(nn.Module):
     ) -> None:
         """`unknown` is the divisor until there is a deviation."""
         super().__init__()
-        check_number("gamma", gamma)
-        if not 0 <= gamma < 1:
-            raise ValueError(f"gamma must be at least 0 and below 1, got {gamma!r}")
+        check_discount("gamma", gamma)
         self.gamma = gamma
         self.unknown = unknown
         self.register_buffer("divisor", torch.full((), unknown, device=device))

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from episodic_curiosity.bonus.features import NUM_FEATURES, SIDE, Shrunk, feature_network
 from episodic_curiosity.bonus.own_adam import OwnAdam
+from episodic_curiosity.support.checks import check_share
 from episodic_curiosity.support.compiling import run_network
 from episodic_curiosity.support.pixels import to_input
 
@@ -76,8 +77,7 @@ class RandomDistillation(nn.Module):
     ) -> None:
         """`share` is the part of the observations that each pass of `learn` is over."""
         super().__init__()
-        if not 0 < share <= 1:
-            raise ValueError(f"share must be above 0 and at most 1, got {share!r}")
+        check_share("share", share)
         is_frame = len(observation_shape) == 3
         shape = (observation_shape[0], SIDE, SIDE) if is_frame else observation_shape
         with torch.random.fork_rng(devices=[]):

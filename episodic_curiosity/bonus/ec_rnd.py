@@ -17,8 +17,10 @@ from episodic_curiosity.bonus.lifelong import Lifelong
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.recent import Recent
 from episodic_curiosity.reachability.network import Embeddings
-from episodic_curiosity.support.checks import check_number
+from episodic_curiosity.support.checks import check_number, check_share
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
+
+NUM_STEPS, MOST_STEPS = 64, 1024  # S, unless named; at most, for rollouts of our trainer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,7 @@ class ECRNDConfig(EpisodicConfig):
         super().__post_init__()
         check_number("most_lifelong", self.most_lifelong, above=1)
         check_number("learning_rate", self.learning_rate, above=0)
-        check_number("share", self.share, above=0)
+        check_share("share", self.share)
 
 
 class ECRND(EpisodicBonus):
@@ -59,7 +61,7 @@ class ECRND(EpisodicBonus):
         num_envs: int,
         config: ECRNDConfig | None = None,
         *,
-        num_steps: int = 64,
+        num_steps: int = NUM_STEPS,
         seed: int = 0,
     ) -> None:
         config = config or ECRNDConfig()
@@ -80,7 +82,10 @@ class ECRND(EpisodicBonus):
     @classmethod
     def for_run(cls, config: Any, spec: WorldSpec, context: BonusContext) -> Self:
         assert context.r_network is not None
-        return cls(context.r_network, spec.num_envs, config, seed=context.seed)
+        num_steps = min(context.num_steps or NUM_STEPS, MOST_STEPS)
+        return cls(
+            context.r_network, spec.num_envs, config, num_steps=num_steps, seed=context.seed
+        )
 
     def rate(self, embeddings: Embeddings, opens: Tensor, rows: Tensor) -> Tensor:
         """As EC's, times the lifelong factor where it is above zero."""

@@ -71,6 +71,7 @@ class ICM(Bonus):
 
     sees = "observation"
     learnt = ("model",)
+    needs_action = True
     # A prediction error: its maximum is unknown.
     advice = Advice(
         is_bounded=False, if_constant=f"it is clipped at {MOST:g}: try a lower bonus.scale"
@@ -134,7 +135,7 @@ class ICM(Bonus):
                 f"observation must be of dtype {self.previous.dtype}, got {seen.dtype}"
             )
         bonus = torch.zeros_like(now.stepped, dtype=torch.float32)
-        if action is not None:
+        if action is not None:  # else episodes only begin
             check_tensor("action", action, (self.num_envs, *self.action_shape), self.device)
             surprise = self.model.surprise(self.previous, seen, action)
             # The scaled bonus is clipped, not the error. It is never negative.
@@ -143,8 +144,6 @@ class ICM(Bonus):
                 self.recent.add(
                     now.stepped, observation=self.previous, next_observation=seen, action=action
                 )
-        elif self.device.type == "cpu" and now.stepped.any():
-            raise ValueError("ICM needs the action that led to each step, got action=None")
         rows = now.rows.view(-1, *(1,) * (seen.dim() - 1))
         self.previous.copy_(torch.where(rows, seen, self.previous))
         return bonus

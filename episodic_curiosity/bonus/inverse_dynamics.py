@@ -123,6 +123,7 @@ class EmbeddingBonus(Bonus):
         observation = like_observations(num_envs, observation_shape, observation_dtype, device)
         action = like_actions(num_envs, num_actions, action_shape, device)
         self.trail = Trail(num_steps, observation, action) if num_steps else None
+        self.needs_action = self.trail is not None
         self.inverse = InverseDynamics(
             observation_shape,
             num_actions,

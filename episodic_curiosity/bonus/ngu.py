@@ -18,7 +18,7 @@ from episodic_curiosity.bonus.lifelong import Lifelong
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.recent import RecentBatch
-from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.support.checks import check_at_least, check_number, check_share
 
 # Weight of the newest distances in their moving average, once as many were averaged plainly;
 # the paper does not say.
@@ -43,8 +43,9 @@ class NGUConfig(EmbeddingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("scale", "kernel_epsilon", "c", "most_similar", "share"):
+        for name in ("scale", "kernel_epsilon", "c", "most_similar"):
             check_number(name, getattr(self, name), above=0)
+        check_share("share", self.share)
         check_number("cluster_distance", self.cluster_distance)
         check_number("most_lifelong", self.most_lifelong, above=1)
         for name in ("k", "memory_capacity"):

@@ -32,6 +32,7 @@ class NormalisedBonus(Bonus):
         self.inner = inner
         self.deviation = ReturnDeviation(inner.num_envs, gamma, inner.device)
         self.sees, self.needs_views = inner.sees, inner.needs_views  # type: ignore[misc]
+        self.needs_action = inner.needs_action
         self.advice, self.config = inner.advice, inner.config  # type: ignore[misc]
 
     @property

@@ -102,7 +102,7 @@ class Trail(nn.Module):
             raise ValueError(
                 f"observation must be of dtype {self.previous.dtype}, got {now.seen.dtype}"
             )
-        if now.action is not None:
+        if now.action is not None:  # else episodes only begin
             shape = tuple(self.recent.get_buffer("action").shape[1:])
             check_tensor("action", now.action, shape, self.previous.device)
             self.recent.add(
@@ -110,10 +110,6 @@ class Trail(nn.Module):
                 observation=self.previous,
                 next_observation=now.seen,
                 action=now.action,
-            )
-        elif now.seen.device.type == "cpu" and now.stepped.any():
-            raise ValueError(
-                "this bonus needs the action that led to each step, got action=None"
             )
         rows = now.rows.view(-1, *(1,) * (now.seen.dim() - 1))
         self.previous.copy_(torch.where(rows, now.seen, self.previous))

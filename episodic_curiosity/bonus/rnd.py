@@ -16,7 +16,7 @@ from episodic_curiosity.bonus.diagnosis import Advice
 from episodic_curiosity.bonus.distillation import Distilled, RandomDistillation
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.recent import Recent, like_observations, newest_observations
-from episodic_curiosity.support.checks import check_number
+from episodic_curiosity.support.checks import check_discount, check_number, check_share
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 
@@ -32,7 +32,8 @@ class RNDConfig(BonusConfig):
     def __post_init__(self) -> None:
         check_number("scale", self.scale, above=0)
         check_number("learning_rate", self.learning_rate, above=0)
-        check_number("share", self.share, above=0)
+        check_discount("gamma", self.gamma)
+        check_share("share", self.share)
 
 
 class RND(Bonus):

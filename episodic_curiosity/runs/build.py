@@ -39,7 +39,10 @@ def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
             replay = make_replay(run, world, folder)
             num_envs, online = world.spec.num_envs, run.r_network.online
             fitting = OnlineFitting(r_network, num_envs, online, run.seed, replay=replay)
-    context = BonusContext(seed=run.seed, r_network=r_network, fitting=fitting)
+    num_steps = run.ppo.num_steps
+    context = BonusContext(
+        seed=run.seed, num_steps=num_steps, r_network=r_network, fitting=fitting
+    )
     return find_method(run.method).bonus.for_run(run.bonus, world.spec, context)
 
 

@@ -66,6 +66,20 @@ def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:
         raise ValueError(f"{name} must be a finite number{bound}, got {_short(value)}")
 
 
+def check_share(name: str, value: Any) -> None:
+    """Raises unless the value is above 0 and at most 1."""
+    check_number(name, value)
+    if not 0 < value <= 1:
+        raise ValueError(f"{name} must be above 0 and at most 1, got {value!r}")
+
+
+def check_discount(name: str, value: Any) -> None:
+    """Raises unless the value is at least 0 and below 1."""
+    check_number(name, value)
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} must be at least 0 and below 1, got {value!r}")
+
+
 def check_size(name: str, size: Any) -> tuple[int, int]:
     """Raises unless `size` is (height, width); returns it as a tuple."""
     if not isinstance(size, tuple | list) or len(size) != 2:

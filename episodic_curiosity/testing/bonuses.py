@@ -276,6 +276,19 @@ class BonusConformance:
                 assert paid.shape == (NUM_ENVS,)
                 assert paid.device.type == "meta"
 
+    def test_a_missing_action_is_refused_on_any_device(self) -> None:
+        call = self.calls(even=True)[0]
+        for device in ("cpu", "meta"):
+            bonus = self.make().to(device)
+            if not bonus.needs_action:
+                continue
+            seen, no = call.seen.to(device), torch.zeros_like(call.opens, device=device)
+            bonus.begin(seen)
+            with pytest.raises(ValueError, match="needs the action that led to each step"):
+                bonus.bonus(seen)
+            with pytest.raises(ValueError, match="needs the action that led to each step"):
+                bonus.bonus_same_step(seen, no)
+
     def test_its_tensors_are_changed_in_place(self) -> None:
         """So that a CUDA graph reads and writes the same ones."""
         bonus, calls = self.make(), self.calls()

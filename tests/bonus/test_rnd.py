@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from episodic_curiosity.bonus.ec_rnd import ECRNDConfig
+from episodic_curiosity.bonus.ngu import NGUConfig
 from episodic_curiosity.bonus.rnd import RND, RNDConfig
 from episodic_curiosity.testing.bonuses import BonusConformance, Call
 from tests.bonus.steps import rollout_of
@@ -72,7 +74,11 @@ def test_bad_input():
     with pytest.raises(ValueError, match="learn needs a rollout, or num_steps of at least 1"):
         rnd(num_steps=0).learn()
     with pytest.raises(ValueError, match="gamma must be at least 0 and below 1, got 1"):
-        RND((4,), 3, RNDConfig(gamma=1))
-    for name in ("scale", "learning_rate", "share"):
+        RNDConfig(gamma=1)
+    for config in (RNDConfig, NGUConfig, ECRNDConfig):
+        for share in (0, 2.0):
+            with pytest.raises(ValueError, match="share must be above 0 and at most 1, got"):
+                config(share=share)
+    for name in ("scale", "learning_rate"):
         with pytest.raises(ValueError, match=f"{name} must be a finite number above 0, got 0"):
             RNDConfig(**{name: 0})

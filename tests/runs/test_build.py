@@ -61,10 +61,20 @@ def test_the_memory_is_as_the_run_wants_it(tmp_path):
     assert memory.replacement == "fifo"
 
 
+@pytest.mark.parametrize(("num_steps", "kept"), [(96, 96), (2048, 1024)])
+def test_ec_rnd_keeps_a_rollout_of_up_to_1024_steps(tmp_path, num_steps, kept):
+    run = tiny_run("ppo+ec-rnd")
+    run = replace(run, ppo=replace(run.ppo, num_steps=num_steps))
+    bonus = make_bonus(run, world_of(run), tmp_path)
+    assert bonus.recent.fresh.shape == (kept, NUM_ENVS)
+
+
 def test_snapshots_stay_in_memory_where_the_world_can_redraw(tmp_path):
     run = tiny_run("ppo+eco")
     world = world_of(run)
-    replay = make_bonus(run, world, tmp_path).fitting.replay
+    bonus = make_bonus(run, world, tmp_path)
+    replay = bonus.fitting.replay
+    assert bonus.recorded is None
     assert isinstance(replay, SnapshotReplay)
     num_steps = run.r_network.online.history // NUM_ENVS
     size = num_steps * NUM_ENVS * (world.spec.snapshot_bytes + 1)
