@@ -28,6 +28,7 @@ EmbedderName = Literal["resnet18", "small", "tiny", "mlp"]
 ComparatorName = Literal["mlp", "dot"]
 Branches = Literal["shared", "unshared"]
 CUSTOM: Literal["custom"] = "custom"
+EMBEDDING_SIZE = 512  # of the paper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,7 @@ class RNetworkConfig:
     embedder: EmbedderName | Literal["custom"]  # custom: a module of the user's
     comparator: ComparatorName
     branches: Branches
-    embedding_size: int = 512
+    embedding_size: int = EMBEDDING_SIZE
     frozen_embedding: bool = False  # train the comparator over a random embedding
 
     def __post_init__(self) -> None:
@@ -109,10 +110,10 @@ class RNetwork(nn.Module):
         view_shape: of one observation, (channels, height, width) or (features,).
         embedder: "resnet18", "small", "tiny" (frames under 16 x 16) or "mlp" (vectors); None:
             one of the last three. Or any module that maps (B, *view_shape) floats, bytes scaled
-            to [0, 1], to (B, D) embeddings.
+            to [0, 1], to (B, D) float32 embeddings.
         comparator: "mlp" is the paper's; "dot" is one matrix product for all of memory.
         branches: "shared", one embedding for memories and queries, or "unshared".
-        embedding_size: D; a module of one's own has its own.
+        embedding_size: D; None: 512, or that of a module of one's own, found by trying it.
         frozen_embedding: train the comparator alone, on a random or given embedding.
     """
 
@@ -126,35 +127,30 @@ class RNetwork(nn.Module):
         embedder: EmbedderName | nn.Module | None = None,
         comparator: ComparatorName = "dot",
         branches: Branches = "unshared",
-        embedding_size: int = 512,
+        embedding_size: int | None = None,
         frozen_embedding: bool = False,
     ) -> None:
         super().__init__()
         if not isinstance(view_shape, tuple | list):
             raise ValueError(f"view_shape must be a tuple of sizes, got {view_shape!r}")
-        own = embedder if isinstance(embedder, nn.Module) else None
-        if own is not None:
-            embedding_size = _embedding_size(own, tuple(view_shape))
-        default: EmbedderName = usual_embedder(tuple(view_shape))
-        if own is None:
-            check_choice("embedder", embedder or default, EMBEDDERS)
+        shape = tuple(view_shape)
+        if isinstance(embedder, nn.Module):
+            name: EmbedderName | Literal["custom"] = CUSTOM
+            if embedding_size is None:
+                embedding_size = _embedding_size(embedder, shape)
+        else:
+            name = usual_embedder(shape) if embedder is None else embedder
+            check_choice("embedder", name, EMBEDDERS)
         self.config = RNetworkConfig(
-            view_shape=tuple(view_shape),
-            embedder=CUSTOM if isinstance(embedder, nn.Module) else embedder or default,
+            view_shape=shape,
+            embedder=name,
             comparator=comparator,
             branches=branches,
-            embedding_size=embedding_size,
+            embedding_size=EMBEDDING_SIZE if embedding_size is None else embedding_size,
             frozen_embedding=frozen_embedding,
         )
-        if own is not None:
-            both = [own] if branches == "shared" else [own, _another(own)]
-        else:
-            make_embedder = EMBEDDERS[self.config.embedder]
-            num_branches = 1 if branches == "shared" else 2
-            shape = self.config.view_shape
-            both = [make_embedder(shape, embedding_size) for _ in range(num_branches)]
-        self.branches = nn.ModuleList(both)
-        self.comparator = COMPARATORS[comparator](embedding_size)
+        self.branches = nn.ModuleList(_make_branches(self.config, embedder))
+        self.comparator = COMPARATORS[comparator](self.config.embedding_size)
         self.register_buffer("fitted", torch.tensor(False))
         self.register_buffer("held_out_accuracy", torch.tensor(float("nan")))
         if frozen_embedding:
@@ -209,7 +205,12 @@ class RNetwork(nn.Module):
 
     def _embeddings(self, view: Tensor, branches: list[nn.Module]) -> list[Tensor]:
         """The embedding of each branch, (B, D) float32."""
-        if view.dim() == 2 or self.config.embedder == CUSTOM:
+        if self.config.embedder == CUSTOM:
+            found = [branch(to_input(view)) for branch in branches]
+            for embedding in found:
+                _check_embedding(embedding, view, self.config.embedding_size)
+            return found
+        if view.dim() == 2:
             inputs = to_input(view)
             return [branch(inputs) for branch in branches]
         dtype = computing_in(self.device, self.config.view_shape)
@@ -249,31 +250,62 @@ class RNetwork(nn.Module):
                     f"the R-network in {folder} was saved {wanted} an embedder of its own: "
                     f"{'give' if embedder is None else 'leave out'} `embedder`"
                 )
-            return cls(**(config | {"embedder": embedder} if embedder else config))
+            if embedder is None:
+                return cls(**config)
+            # With the size of the embedding, the module is not tried on views of any size.
+            whole = asdict(RNetworkConfig(**config))
+            return cls(**whole | {"embedder": embedder})
 
         loaded: Self = saving.load(Path(folder), "r_network", make, device)
         return loaded
 
 
+def _make_branches(
+    config: RNetworkConfig, embedder: EmbedderName | nn.Module | None
+) -> list[nn.Module]:
+    is_shared = config.branches == "shared"
+    if isinstance(embedder, nn.Module):
+        return [embedder] if is_shared else [embedder, _another(embedder)]
+    make = EMBEDDERS[config.embedder]
+    num_branches = 1 if is_shared else 2
+    return [make(config.view_shape, config.embedding_size) for _ in range(num_branches)]
+
+
 def _embedding_size(embedder: nn.Module, view_shape: tuple[int, ...]) -> int:
     """D of an embedder of one's own, found by trying it."""
-    weight = next(embedder.parameters(), torch.zeros(0))
+    view = torch.zeros(2, *view_shape, device=_device_of(embedder))
     was_training = embedder.training
     with torch.no_grad():
-        found = embedder.eval()(torch.zeros(2, *view_shape, device=weight.device))
+        found = embedder.eval()(view)
     embedder.train(was_training)
-    if not isinstance(found, Tensor) or found.dim() != 2 or found.shape[0] != 2:
-        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-        raise ValueError(
-            f"the embedder must map (2, *{view_shape}) to (2, embedding size), got {shape}"
-        )
-    return found.shape[1]
+    _check_embedding(found, view)
+    return int(found.shape[1])
+
+
+def _check_embedding(found: Any, view: Tensor, size: int | None = None) -> None:
+    """Raises unless an embedder of one's own made (B, D) float32 of (B, ...) views."""
+    if isinstance(found, Tensor):
+        is_fit = found.dim() == 2 and len(found) == len(view) and found.dtype == torch.float32
+        if is_fit and size in (None, found.shape[1]):
+            return
+        got = f"{found.dtype} {tuple(found.shape)}"
+    else:
+        got = type(found).__name__
+    raise ValueError(
+        f"the embedder must map {tuple(view.shape)} to torch.float32 "
+        f"({len(view)}, {'embedding size' if size is None else size}), got {got}"
+    )
+
+
+def _device_of(module: nn.Module) -> torch.device:
+    return next(module.parameters(), torch.zeros(0, device="cpu")).device
 
 
 def _another(embedder: nn.Module) -> nn.Module:
     """A copy with other weights, where layers can draw them."""
     other = copy.deepcopy(embedder)
-    for layer in other.modules():
-        if callable(reset := getattr(layer, "reset_parameters", None)):
-            reset()
+    with torch.device(_device_of(embedder)):  # loading may have chosen the meta device
+        for layer in other.modules():
+            if callable(reset := getattr(layer, "reset_parameters", None)):
+                reset()
     return other
