@@ -6,13 +6,14 @@ import shutil
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gymnasium
 import pytest
 
 import episodic_curiosity as ec
+from episodic_curiosity.bonus.base import BonusConfig
 from episodic_curiosity.cli import main as cli
 from episodic_curiosity.experiments.cells import Cell
 from episodic_curiosity.experiments.results import Key, Result
@@ -135,6 +136,17 @@ class TestModules:
             "uses the path /etc (r_network.source)",
         ]
         assert list(loads(run, to_train=False)) == []  # to play needs none of them
+
+    @pytest.mark.parametrize("to_train", [True, False])
+    def test_a_path_of_the_bonus_is_named(self, to_train):
+        """A film makes the bonus from the stored config."""
+
+        @dataclass(frozen=True, kw_only=True)
+        class WithFile(BonusConfig):
+            file: Path = Path("/etc")
+
+        run = replace(tiny_run("ppo+1"), bonus=WithFile())
+        assert list(loads(run, to_train=to_train)) == ["uses the path /etc (bonus.file)"]
 
     @pytest.mark.parametrize(
         ("task", "what"),

@@ -1,10 +1,11 @@
 """Builds the bonus, the R-network and the diagnosis of a run."""
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
+from torch import Tensor
 
 from episodic_curiosity.bonus.base import Bonus, BonusContext
 from episodic_curiosity.bonus.diagnosis import Diagnosed, Diagnosis
@@ -20,13 +21,13 @@ from episodic_curiosity.reachability.random_play import (
 )
 from episodic_curiosity.reachability.replay import Replay, SnapshotReplay
 from episodic_curiosity.reachability.training import FitReport
-from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.config import RNetworkOptions, Run
+from episodic_curiosity.support import saving
 from episodic_curiosity.support.machine import find_device
-from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.base import Split, World, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
 
+KIND = "bonus"  # of the file with what a bonus has learnt
 REPLAY = "replay.bin"  # in the run's folder, for worlds that cannot redraw observations
 
 
@@ -39,23 +40,36 @@ def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
             replay = make_replay(run, world, folder)
             num_envs, online = world.spec.num_envs, run.r_network.online
             fitting = OnlineFitting(r_network, num_envs, online, run.seed, replay=replay)
-    num_steps = run.ppo.num_steps
-    context = BonusContext(
-        seed=run.seed, num_steps=num_steps, r_network=r_network, fitting=fitting
-    )
-    return find_method(run.method).bonus.for_run(run.bonus, world.spec, context)
+    return _bonus(run, world.spec, r_network, fitting)
+
+
+def save_bonus(bonus: Bonus, folder: Path) -> None:
+    """Writes what a bonus has learnt, beside its R-network, to bonus.safetensors."""
+    if learnt := _learnt(bonus):
+        saving.save(folder, KIND, learnt, {})
 
 
 def load_bonus(run: Run, world: World, folder: Path) -> Bonus:
     """Loads the bonus of a trained run, not normalised, with empty memories."""
-    kind = find_method(run.method).bonus
-    r_network = RNetwork.load(folder, world.spec.device) if run.r_network is not None else None
-    context = BonusContext(seed=run.seed, r_network=r_network)
-    bonus = kind.for_run(run.bonus, world.spec, context)
-    rest = tuple(name for name in kind.learnt if name != "r_network")  # it has a file
-    if rest:
-        bonus.load_learnt(_saved_bonus(run, folder), rest)
+    spec = world.spec
+    r_network = RNetwork.load(folder, spec.device) if run.r_network is not None else None
+    learnt: dict[str, Tensor] = {}
+    if _learnt_names(find_method(run.method).bonus):
+        _, learnt = saving.read_like(
+            folder, KIND, lambda: _learnt(bonus_on_meta(run, spec, r_network))
+        )
+    bonus = _bonus(run, spec, r_network)
+    bonus.load_learnt(learnt, _learnt_names(type(bonus)))
     return bonus
+
+
+def bonus_on_meta(run: Run, spec: WorldSpec, r_network: RNetwork | None) -> Bonus:
+    """Creates the bonus of a run on the meta device: its shapes, which take no memory."""
+    meta = torch.device("meta")
+    with meta:
+        if r_network is not None:
+            r_network = RNetwork(**vars(r_network.config))
+        return _bonus(run, replace(spec, device=meta), r_network)
 
 
 def make_diagnosis(run: Run) -> Diagnosis:
@@ -156,16 +170,26 @@ def fit_beforehand(run: Run, r_network: RNetwork, folder: Path, *, progress: boo
         )
 
 
-def _saved_bonus(run: Run, folder: Path) -> dict[str, Any]:
-    """The state of the bonus, not normalised, in the latest checkpoint."""
-    newest = Checkpoints(folder).load_newest()
-    if newest is None:
-        raise LoadError(f"{folder} has no checkpoint to load the bonus of {run.method} from")
-    bonus: dict[str, Any] = newest.state["bonus"]
-    if not run.normalise_bonus:
-        return bonus
-    inner = {name.removeprefix("inner."): part for name, part in bonus.items()}
-    return {name: part for name, part in inner.items() if f"inner.{name}" in bonus}
+def _bonus(
+    run: Run, spec: WorldSpec, r_network: RNetwork | None, fitting: OnlineFitting | None = None
+) -> Bonus:
+    context = BonusContext(seed=run.seed, r_network=r_network, fitting=fitting)
+    return find_method(run.method).bonus.for_run(run.bonus, spec, context)
+
+
+def _learnt(bonus: Bonus) -> dict[str, Tensor]:
+    """The tensors of the parts that `_learnt_names` names."""
+    wholes = tuple(f"{name}." for name in _learnt_names(type(bonus)))
+    return {
+        name: part
+        for name, part in bonus.state_dict().items()
+        if isinstance(part, Tensor) and f"{name}.".startswith(wholes)
+    }
+
+
+def _learnt_names(kind: type[Bonus]) -> tuple[str, ...]:
+    """What a trained run hands on, without the R-network, which has a file of its own."""
+    return tuple(name for name in kind.learnt if name != "r_network")
 
 
 def _options(run: Run) -> RNetworkOptions:

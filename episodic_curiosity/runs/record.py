@@ -40,7 +40,7 @@ CONFIG = "config.json"
 TENSORBOARD, LOCK = "tensorboard", ".lock"
 KIND = "run"
 # Saved by runs, and by users in folders without a run.
-SAVED = ("agent.safetensors", "r_network.safetensors")
+SAVED = ("agent.safetensors", "r_network.safetensors", "bonus.safetensors")
 ABSENT = object()
 
 

@@ -43,7 +43,9 @@ def loads(run: Run, *, to_train: bool) -> Iterator[str]:
     for task in (run.task, *(play.tasks if play and to_train else ())):
         if what := what_it_loads(task):
             yield f"{what} (task {task})"
-    used = _paths(run) if to_train else _paths(run.world, "world")
+    # To play needs the world, and for a film the bonus.
+    parts = [("", run)] if to_train else [("world", run.world), ("bonus", run.bonus)]
+    used = (found for name, part in parts for found in _paths(part, name))
     yield from (f"uses the path {path} ({name})" for name, path in used)
 
 

@@ -27,6 +27,7 @@ from episodic_curiosity.runs.build import (
     make_diagnosis,
     make_r_network,
     random_play_bytes,
+    save_bonus,
 )
 from episodic_curiosity.runs.checkpoints import written_by
 from episodic_curiosity.runs.config import Run
@@ -151,8 +152,9 @@ class Parts:
         return self.collector.tally.take() | self.bonus.statistics()
 
     def save(self, folder: Path) -> None:
-        """Writes the agent and, if there is one, the R-network."""
+        """Writes the agent, what the bonus has learnt and, if there is one, the R-network."""
         self.agent.save(folder)
+        save_bonus(self.curiosity, folder)
         if self.r_network is not None:
             self.r_network.save(folder)
 

@@ -74,16 +74,26 @@ def load(
     folder: Path, kind: str, make: Callable[..., Module], device: torch.device | str
 ) -> Module:
     """Builds a module from the saved configuration and loads the saved weights."""
+    config, weights = read_like(folder, kind, lambda **config: make(**config).state_dict())
+    module = make(**config)
+    module.load_state_dict(weights)
+    return module.to(device)
+
+
+def read_like(
+    folder: Path, kind: str, wanted: Callable[..., Mapping[str, Tensor]]
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """As `read`, for a file that must have the tensors that its configuration asks for.
+
+    `wanted` returns them for a configuration. It is called on the meta device, and what it
+    returns is compared before any memory is allocated.
+    """
     path = _path(folder, kind)
     with _opened(path) as file:
         header, shapes = _read_description(file, path, kind)
-        wanted = _wanted_shapes(path, kind, make, header["config"])
-        if difference := first_difference(shapes, wanted):
+        if difference := first_difference(shapes, _on_meta(path, kind, wanted, header)):
             raise LoadError(f"{path} {difference}{versions(header)}")
-        weights = _read_weights(file, path, header)
-    module = make(**header["config"])
-    module.load_state_dict(weights)
-    return module.to(device)
+        return header["config"], _read_weights(file, path, header)
 
 
 def read(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -182,13 +192,13 @@ def _checked_header(header: Any, path: Path, kind: str) -> dict[str, Any]:
     return header
 
 
-def _wanted_shapes(
-    path: Path, kind: str, make: Callable[..., nn.Module], config: dict[str, Any]
-) -> dict[str, Tensor]:
-    """Returns the state dict of such a module on the meta device, which takes no memory."""
+def _on_meta(
+    path: Path, kind: str, wanted: Callable[..., Mapping[str, Tensor]], header: dict[str, Any]
+) -> Mapping[str, Tensor]:
+    """Returns the wanted tensors on the meta device, which takes no memory."""
     try:
         with torch.device("meta"):
-            return make(**config).state_dict()
+            return wanted(**header["config"])
     except (TypeError, ValueError, RuntimeError, OverflowError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
         raise LoadError(f"{path} describes no {kind}: {reason}") from None

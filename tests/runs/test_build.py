@@ -15,11 +15,14 @@ from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.replay import SnapshotReplay
 from episodic_curiosity.runs.build import (
     fit_beforehand,
+    load_bonus,
     make_bonus,
     make_r_network,
     random_play_bytes,
+    save_bonus,
 )
 from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.registry import make_world
 from tests.runs.tiny_runs import CHECKPOINT_EVERY, NUM_ENVS, NUM_STEPS, tiny_run
 
@@ -144,6 +147,60 @@ def test_how_much_random_play_takes(tasks):
     assert random_play_bytes(run, spec) == (4_000 + 1_000) * spec.snapshot_bytes
     run = tiny_run("ppo+ec", "gym/CartPole-v1")  # 200 steps, 4 x 20 held out, of 4 floats
     assert random_play_bytes(run, world_of(run).spec) == (200 + 80) * 4 * 4
+
+
+LEARNT = {  # a tensor that each hands on
+    "ppo+icm": "model",
+    "ppo+rnd": "deviation.divisor",
+    "ppo+ngu": "lifelong",
+    "ppo+e3b": "inverse",
+    "ppo+noveld": "distillation",
+    "ppo+etd": "model",
+    "ppo+ec-rnd": "lifelong",
+}
+
+
+def parts_of(bonus, name):
+    return {key: part for key, part in bonus.state_dict().items() if key.startswith(name)}
+
+
+@pytest.mark.parametrize("method", LEARNT)
+def test_what_a_bonus_has_learnt_is_loaded(method, tmp_path):
+    """Into a film's bonus, of another number of environments."""
+    run = tiny_run(method)
+    trained = make_bonus(run, world_of(run), tmp_path)
+    state = {
+        name: torch.rand_like(part) if getattr(part, "dtype", None) == torch.float32 else part
+        for name, part in trained.state_dict().items()
+    }
+    trained.load_state_dict(state)
+    save_bonus(trained, tmp_path)
+    if run.r_network is not None:
+        trained.r_network.save(tmp_path)
+    options = run.world.options("train")
+    world = make_world(run.task, num_envs=3, seed=run.seed, **options)
+    loaded = load_bonus(run, world, tmp_path)
+    learnt = parts_of(trained, LEARNT[method])
+    assert learnt
+    for name, part in parts_of(loaded, LEARNT[method]).items():
+        assert torch.equal(part, learnt[name]), name
+
+
+@pytest.mark.parametrize("method", ["ppo", "ppo+ec", "ppo+oracle"])
+def test_a_bonus_that_has_learnt_nothing_of_its_own_has_no_file(method, tmp_path):
+    run = tiny_run(method)
+    save_bonus(make_bonus(run, world_of(run), tmp_path), tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_bonus_of_another_size_is_refused_before_it_is_made(tmp_path):
+    run = tiny_run("ppo+etd")
+    with pytest.raises(LoadError, match=r"bonus\.safetensors cannot be read"):
+        load_bonus(run, world_of(run), tmp_path)
+    save_bonus(make_bonus(run, world_of(run), tmp_path), tmp_path)
+    run = replace(run, bonus=replace(run.bonus, embedding_size=10**9))  # terabytes
+    with pytest.raises(LoadError, match=r"bonus\.safetensors holds model.* as torch.float32"):
+        load_bonus(run, world_of(run), tmp_path)
 
 
 def test_a_method_without_an_r_network():

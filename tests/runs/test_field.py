@@ -1,6 +1,7 @@
 """The bonuses of other papers in whole runs, tiny ones: they train, and resume to the byte."""
 
 import math
+import shutil
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import torch
 
 from episodic_curiosity.bonus.base import shown
 from episodic_curiosity.runs.build import load_bonus
+from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.settings import find_settings
 from episodic_curiosity.runs.train import train
@@ -67,9 +69,12 @@ def test_it_trains_and_resumes_to_the_byte(method, tmp_path, stop_after, monkeyp
     assert all(math.isfinite(value) for line in lines for value in line.values())
     assert lines[-1]["bonus_mean"] != 0
 
+    kept = tmp_path / "kept"  # what `curiosity table` leaves of a run
+    shutil.copytree(whole, kept)
+    Checkpoints(kept).remove()
     size = (36, 36)  # as for a film, of another number of environments
     with closing(make_world("maze/sparse", num_envs=3, seed=0, observation_size=size)) as world:
-        bonus = load_bonus(run_of(method), world, whole)
+        bonus = load_bonus(run_of(method), world, kept)
         bonus.begin(shown(bonus, world.reset()))
         action = torch.zeros(3, dtype=torch.int64)
         seen = shown(bonus, world.step(action))

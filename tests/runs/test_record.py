@@ -146,7 +146,9 @@ def test_a_folder_with_a_run_is_not_overwritten(folder):
     assert (folder / "metrics.jsonl").read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["agent.safetensors", "r_network.safetensors"])
+@pytest.mark.parametrize(
+    "name", [f"{kind}.safetensors" for kind in ("agent", "r_network", "bonus")]
+)
 def test_what_somebody_has_saved_is_not_replaced(folder, name):
     folder.mkdir(parents=True)
     (folder / name).write_bytes(b"mine")

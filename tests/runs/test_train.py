@@ -60,6 +60,7 @@ def test_every_method_trains_and_says_how_it_goes(method, tmp_path):
         assert all(math.isfinite(value) for value in line.values())
     assert "steps_per_second" in read_timing(tmp_path)[-1]
     assert (tmp_path / "r_network.safetensors").exists() == (method in ("ppo+ec", "ppo+eco"))
+    assert (tmp_path / "bonus.safetensors").exists() == (method == "ppo+icm")
 
     agent = ec.load_agent(tmp_path)
     action = agent.act(torch.zeros(3, 36, 36, dtype=torch.uint8).numpy())
