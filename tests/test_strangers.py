@@ -13,7 +13,7 @@ import gymnasium
 import pytest
 
 import episodic_curiosity as ec
-from episodic_curiosity.bonus.base import BonusConfig
+from episodic_curiosity.bonus.constant import ConstantConfig
 from episodic_curiosity.cli import main as cli
 from episodic_curiosity.experiments.cells import Cell
 from episodic_curiosity.experiments.results import Key, Result
@@ -142,7 +142,7 @@ class TestModules:
         """A film makes the bonus from the stored config."""
 
         @dataclass(frozen=True, kw_only=True)
-        class WithFile(BonusConfig):
+        class WithFile(ConstantConfig):
             file: Path = Path("/etc")
 
         run = replace(tiny_run("ppo+1"), bonus=WithFile())

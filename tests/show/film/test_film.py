@@ -62,11 +62,14 @@ def test_nothing_is_played_that_is_not_filmed(runs, tmp_path, monkeypatch):
     assert len(played) == 7 + 40 + 7
 
 
-def test_icm_needs_its_checkpoint(runs, tmp_path):
+def test_a_run_without_checkpoints_is_filmed(runs, tmp_path):
+    """`curiosity table` removes them; ICM's model has a file of its own."""
     folder = tmp_path / "run"
     shutil.copytree(runs("ppo+icm"), folder)
     shutil.rmtree(folder / "checkpoints")
-    with pytest.raises(LoadError, match=r"no checkpoint to load the bonus of ppo\+icm from"):
+    watch_run(folder, tmp_path / "film.gif", SMALL)
+    (folder / "bonus.safetensors").unlink()
+    with pytest.raises(LoadError, match=r"bonus\.safetensors cannot be read"):
         watch_run(folder, tmp_path / "film.gif", SMALL)
 
 
