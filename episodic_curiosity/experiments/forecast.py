@@ -5,21 +5,26 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
+from episodic_curiosity.bonus.registry import find_method
 from episodic_curiosity.experiments.cells import EPISODES, Cell
 from episodic_curiosity.experiments.results import load_timings
 from episodic_curiosity.experiments.status import CellState, CellStatus, find_status
 from episodic_curiosity.experiments.tables import find_trained
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.random_play import HELD_OUT_STEPS
+from episodic_curiosity.runs.build import bonus_on_meta
 from episodic_curiosity.runs.config import RNetworkOptions, Run
 from episodic_curiosity.support.machine import free_bytes
+from episodic_curiosity.worlds.base import WorldSpec
 from episodic_curiosity.worlds.family import split_task
 from episodic_curiosity.worlds.registry import find_family, make_world
 
@@ -29,6 +34,8 @@ ROUGH_RATES = {"cpu": 1e3, "gpu": 5e4, "turbo": 2e5, "paper": 1e3}
 ROUGH_RATE_ON_THE_HOST = 2_000.0
 # Speed of evaluation relative to training, and steps of an episode.
 ROUGH_PLAYING, ROUGH_EPISODE = 3.0, 1_800
+ROUGH_ACTIONS = 9
+CELLS: dict[str, Any] = {"has_position": True, "oracle_cell": 1.0}  # every bonus can be made
 
 POLICY_BYTES = 7_000_000  # 1.7M parameters
 SNAPSHOT_BYTES = 256  # at most, per step of the replay
@@ -156,24 +163,42 @@ def disk_bytes(run: Run) -> tuple[int, int]:
     """
     weights, state = POLICY_BYTES, 3 * POLICY_BYTES  # the optimiser has two numbers per weight
     before, beside = 0, 0
+    pays = find_method(run.method).bonus.pays
+    whole, learnt = _bonus_bytes(replace(run, seed=0)) if pays else (0, 0)
+    weights, state = weights + learnt, state + whole
     if run.r_network is not None:
-        shape, view_bytes = _view(run)
-        r_network, slot_size = _r_network_size(shape, tuple(run.r_network.architecture.items()))
-        weights += r_network
-        capacity = getattr(run.bonus, "memory_capacity", 0)
-        state += r_network + run.world.num_envs * capacity * slot_size * 4
         if run.r_network.online is not None:
-            state += 2 * r_network
+            state += 2 * learnt
         if not find_family(run.task).can_redraw:
-            before, beside = _frames(run, run.r_network, view_bytes)
+            before, beside = _frames(run, run.r_network)
         elif run.r_network.online is not None:
             state += run.r_network.online.history * SNAPSHOT_BYTES
     lines = LINE_BYTES * run.num_updates
     return max(before, 3 * state + beside), weights + lines
 
 
-def _frames(run: Run, options: RNetworkOptions, view_bytes: int) -> tuple[int, int]:
+@cache
+def _bonus_bytes(run: Run) -> tuple[int, int]:
+    """Bytes of the state of the run's bonus, and of the part that it has learnt."""
+    spec, r_network = _spec(run), None
+    if run.r_network is not None:
+        with torch.device("meta"):
+            r_network = RNetwork(spec.view_shape, **run.r_network.architecture)
+    bonus = bonus_on_meta(run, spec, r_network)
+    sizes = {
+        f"{name}.": part.nbytes
+        for name, part in bonus.state_dict().items()
+        if isinstance(part, Tensor)
+    }
+    learnt = tuple(f"{name}." for name in bonus.learnt)
+    kept = sum(size for name, size in sizes.items() if name.startswith(learnt))
+    return sum(sizes.values()), kept
+
+
+def _frames(run: Run, options: RNetworkOptions) -> tuple[int, int]:
     """Bytes of the frame files, before the first update and after it."""
+    spec = _spec(run)
+    view_bytes = math.prod(spec.view_shape) * spec.view_dtype.itemsize
     if options.online is not None:
         # Frames that two checkpoints may refer to are not overwritten.
         spare = 2 * run.record.checkpoint_every * run.batch_size
@@ -185,27 +210,28 @@ def _frames(run: Run, options: RNetworkOptions, view_bytes: int) -> tuple[int, i
     return (wanted if free is not None and wanted / num_tasks > free / 2 else 0), 0
 
 
-def _view(run: Run) -> tuple[tuple[int, ...], int]:
-    """Shape and bytes of a view."""
-    size = run.world.view_size or run.world.observation_size
-    if size is not None:
-        return (3, *size), 3 * math.prod(size)
-    return _view_of_world(run.task)
+def _spec(run: Run) -> WorldSpec:
+    """The spec of a run's world, as far as sizes depend on it; made up for frames."""
+    observation_size = run.world.observation_size or run.world.view_size
+    view_size = run.world.view_size or observation_size
+    if observation_size is None or view_size is None:
+        return replace(_spec_of_world(run.task), num_envs=run.world.num_envs)
+    return WorldSpec(
+        task=run.task,
+        num_envs=run.world.num_envs,
+        device=torch.device("meta"),
+        observation_shape=(3, *observation_size),
+        observation_dtype=torch.uint8,
+        view_shape=(3, *view_size),
+        view_dtype=torch.uint8,
+        num_actions=ROUGH_ACTIONS,
+        episode_steps=ROUGH_EPISODE,
+        **CELLS,
+    )
 
 
 @cache
-def _view_of_world(task: str) -> tuple[tuple[int, ...], int]:
-    """Shape and bytes of a view, for worlds without a configured size."""
+def _spec_of_world(task: str) -> WorldSpec:
+    """The spec of a world without configured sizes."""
     with closing(make_world(task, num_envs=1, seed=0)) as world:
-        spec = world.spec
-    return spec.view_shape, math.prod(spec.view_shape) * spec.view_dtype.itemsize
-
-
-@cache
-def _r_network_size(
-    shape: tuple[int, ...], architecture: tuple[tuple[str, object], ...]
-) -> tuple[int, int]:
-    """Bytes of its weights, and the size of a memory slot."""
-    with torch.device("meta"):
-        r_network = RNetwork(shape, **dict(architecture))  # type: ignore[arg-type]
-    return sum(tensor.numel() * 4 for tensor in r_network.parameters()), r_network.slot_size
+        return replace(world.spec, **CELLS)
