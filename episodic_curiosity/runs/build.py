@@ -173,7 +173,9 @@ def fit_beforehand(run: Run, r_network: RNetwork, folder: Path, *, progress: boo
 def _bonus(
     run: Run, spec: WorldSpec, r_network: RNetwork | None, fitting: OnlineFitting | None = None
 ) -> Bonus:
-    context = BonusContext(seed=run.seed, r_network=r_network, fitting=fitting)
+    context = BonusContext(
+        seed=run.seed, num_steps=run.ppo.num_steps, r_network=r_network, fitting=fitting
+    )
     return find_method(run.method).bonus.for_run(run.bonus, spec, context)
 
 
