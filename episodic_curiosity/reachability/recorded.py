@@ -69,8 +69,8 @@ class RecordedSteps(nn.Module):
         """
         if view.dtype != self.views.dtype:
             raise TypeError(
-                f"there is room for views of dtype {self.views.dtype}, got {view.dtype}: name "
-                f"the dtype when the bonus is made"
+                f"there is room for views of dtype {self.views.dtype}, got {view.dtype}: make "
+                f"the bonus with view_dtype={view.dtype}, for ETD observation_dtype"
             )
         place = (self.added % len(self.views), self._env)
         rows = where.view(-1, *(1,) * (view.dim() - 1))
