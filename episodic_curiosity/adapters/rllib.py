@@ -24,6 +24,7 @@ from episodic_curiosity.adapters.views import Array, FromInfo, View, check_seen,
 from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.episodic import EpisodicBonus
 from episodic_curiosity.reachability.online import OnlineFitting
+from episodic_curiosity.support.checks import to_tensor
 
 MakeBonus = Callable[[int], Bonus]  # from N, the number of environments
 
@@ -186,9 +187,7 @@ class Refits:
             first[: len(part.seen), runner] = part.first
             where[: len(part.seen), runner] = True
         device = self.r_network.device
-        parts = (
-            torch.from_numpy(part).flatten(1, 2).to(device) for part in (seen, first, where)
-        )
+        parts = (to_tensor("view", part, device).flatten(1, 2) for part in (seen, first, where))
         for view, begins, mask in zip(*parts, strict=True):
             self.fitting.record(view, begins, mask)
 
