@@ -8,7 +8,7 @@ from episodic_curiosity.runs.config import Run
 from episodic_curiosity.show.report import page
 from episodic_curiosity.show.report.chart import Axis, Line, line_chart
 from episodic_curiosity.show.report.curves import curve
-from episodic_curiosity.worlds.maze.config import MazeConfig
+from episodic_curiosity.worlds.maze.family import MazeConfig
 from examples.trained import Trained, mean_coverage
 from examples.walks import Walk, walk
 

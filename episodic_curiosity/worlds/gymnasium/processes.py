@@ -35,7 +35,7 @@ from gymnasium.vector.utils import (
 from numpy.typing import NDArray
 
 from episodic_curiosity.support.checks import check_number
-from episodic_curiosity.worlds.faults import MAX_RESTARTS, FaultLimit
+from episodic_curiosity.worlds.processes.workers import MAX_RESTARTS, FaultLimit
 
 PATIENCE = 2.0  # seconds that processes get to exit
 START = 60.0  # seconds that a new process gets at least: it may have to import everything

@@ -5,6 +5,7 @@ Shapes: N environments.
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -26,12 +27,7 @@ from episodic_curiosity.worlds.maze.overhead import overhead_of
 from episodic_curiosity.worlds.maze.render import snapshot
 from episodic_curiosity.worlds.maze.render.renderer import Renderer
 from episodic_curiosity.worlds.maze.render.scene import Scene
-from episodic_curiosity.worlds.maze.rules.advance import (
-    Advance,
-    compile_advance,
-    keep,
-    make_advance,
-)
+from episodic_curiosity.worlds.maze.rules.advance import Advance, advance, compile_advance, keep
 from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
 from episodic_curiosity.worlds.maze.rules.rules import Purpose, Rules, TaskSignals
 from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, scene_of
@@ -94,7 +90,7 @@ class MazeWorld:
         self._levels = make_levels(self._task, self._pool, self._device)
         self._rules = Rules(self._task, self._levels, always=not on_cpu)
         self._advance: Advance = (
-            make_advance(self._rules) if on_cpu else compile_advance(self._rules, num_envs)
+            partial(advance, self._rules) if on_cpu else compile_advance(self._rules, num_envs)
         )
         self._draw_observation = self._renderer(
             observation_size, num_envs, before_fill=self._ahead.wait_for_pictures
