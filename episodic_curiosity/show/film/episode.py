@@ -40,15 +40,15 @@ class Episode:
     def num_steps(self) -> int:
         return len(self.reward) - 1
 
-    def way(self, step: int) -> Points:
+    def path(self, step: int) -> Points:
         """The path of the first steps, (step + 1, 2)."""
         return np.array(self.places[: step + 1], np.float32).reshape(-1, 2)
 
     def memories(self, step: int) -> Points:
         """The places where memory took a view in, up to that step."""
-        way = self.way(step)
-        stored = self.remembered[: len(way)]
-        return way[np.flatnonzero(stored)]
+        path = self.path(step)
+        stored = self.remembered[: len(path)]
+        return path[np.flatnonzero(stored)]
 
 
 class Filmed:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from episodic_curiosity.show.report.chart import WIDTH, Axis, Scale, caption
+from episodic_curiosity.show.report.chart import WIDTH, Axis, Scale, figure
 from episodic_curiosity.support.statistics import Estimate
 
 LEFT, RIGHT, BOTTOM = 100, 56, 22  # margins for the names, the numbers and the ticks
@@ -33,11 +33,7 @@ def bar_chart(title: str, x: Axis, bars: Sequence[Bar], note: str = "") -> str:
     drawing = [*_grid(across, bottom, x)]
     for number, bar in enumerate(bars):
         drawing.append(_drawn(bar, ROW * number + ROW / 2, across, x))
-    return (
-        f'<figure class="chart">{caption(title, note)}'
-        f'<svg viewBox="0 0 {WIDTH} {bottom + BOTTOM}" role="img" aria-label="{escape(title)}">'
-        f"{''.join(drawing)}</svg></figure>"
-    )
+    return figure(title, note, "", bottom + BOTTOM, drawing)
 
 
 def _grid(across: Scale, bottom: float, x: Axis) -> list[str]:

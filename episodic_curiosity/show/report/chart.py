@@ -43,17 +43,17 @@ def line_chart(title: str, x: Axis, y: Axis, lines: Sequence[Line], note: str = 
     across = Scale.over([*x.shows, *(point[0] for point in points)], LEFT, WIDTH - RIGHT)
     up = Scale.over([*y.shows, *(point[1] for point in points)], HEIGHT - BOTTOM, TOP)
     drawing = [*_grid(across, up, x, y), *(_drawn(line, across, up, x, y) for line in lines)]
+    return figure(title, note, _legend(lines), HEIGHT, drawing)
+
+
+def figure(title: str, note: str, legend: str, height: int, drawing: Sequence[str]) -> str:
+    """The HTML element of a chart of this height; the note is below its title."""
+    below = f"<small>{escape(note)}</small>" if note else ""
     return (
-        f'<figure class="chart">{caption(title, note)}{_legend(lines)}'
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<figure class="chart"><figcaption>{escape(title)}{below}</figcaption>{legend}'
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f"{''.join(drawing)}</svg></figure>"
     )
-
-
-def caption(title: str, note: str) -> str:
-    """A title with a note."""
-    below = f"<small>{escape(note)}</small>" if note else ""
-    return f"<figcaption>{escape(title)}{below}</figcaption>"
 
 
 def nice_ticks(low: float, high: float) -> list[float]:

@@ -33,10 +33,10 @@ def results_markdown(layout: Layout, folder: Path, command: str) -> str:
         markdown_table(claims_table(layout.grids)),
         *(_grid(grid, folder) for grid in measured),
     ]
-    for table, places in groupby(layout.others, key=lambda place: place.key.table):
+    for table, cells in groupby(layout.others, key=lambda cell: cell.key.table):
         parts += [
             f"## Not in the paper: {escaped(table)}",
-            markdown_table(plain_table(list(places))),
+            markdown_table(plain_table(list(cells))),
         ]
     if layout.problems:
         reasons = (f"- {escaped(problem.reason)}" for problem in layout.problems)
@@ -64,7 +64,7 @@ def _grid(grid: Grid, folder: Path) -> str:
     over_all = overall_table(grid)
     if over_all.rows:
         parts += ["Over all tasks:", markdown_table(over_all)]
-    seeds = max(len(place.results) for place in grid.measured)
+    seeds = max(len(cell.results) for cell in grid.measured)
     parts += [
         "All numbers:",
         markdown_table(numbers_table(grid)),
