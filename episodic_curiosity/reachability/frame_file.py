@@ -83,12 +83,6 @@ class FrameFile(Ring):
         frames = self._frames[self._slots(time).numpy(), env.numpy()]
         return torch.from_numpy(np.asarray(frames))
 
-    def remove(self) -> None:
-        """Deletes the file; no views can be read afterwards."""
-        self._frames = None
-        self._added = 0
-        self.path.unlink(missing_ok=True)
-
     def _store(self, slots: slice, rows: Tensor) -> None:
         assert self._frames is not None
         self._frames[slots] = rows.numpy()

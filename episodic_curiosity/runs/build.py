@@ -129,8 +129,7 @@ def check_fits(r_network: RNetwork, folder: Path, spec: WorldSpec) -> None:
 
 def random_play_bytes(run: Run, spec: WorldSpec) -> int:
     """Bytes of the random play that the R-network is fitted to and tested on (EC)."""
-    play = _options(run).random_play
-    assert play is not None
+    play = run.random_play
     num_envs = held_out_envs(spec) * max(1, len(play.tasks))
     num_steps = play.steps + held_out_steps(play.steps, play.fit, num_envs)
     return bytes_kept(spec, num_steps)
@@ -138,8 +137,7 @@ def random_play_bytes(run: Run, spec: WorldSpec) -> int:
 
 def fit_beforehand(run: Run, r_network: RNetwork, folder: Path, *, progress: bool) -> FitReport:
     """Fits an R-network to random play of the run's task, or of several tasks (EC)."""
-    play = _options(run).random_play
-    assert play is not None
+    play = run.random_play
     tasks = play.tasks or (run.task,)
 
     with contextlib.ExitStack() as opened:

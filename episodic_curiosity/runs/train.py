@@ -258,9 +258,7 @@ def _fit(
         f"random play takes {random_play_bytes(run, spec) / 1e6:,.0f} MB of memory, or of disk "
         f"if frames would take more than half of the free memory"
     )
-    assert run.r_network is not None
-    play = run.r_network.random_play
-    assert play is not None
+    play = run.random_play
     display.note(  # without a progress bar, the last line until the fit is done
         f"playing {play.steps:,} steps at random, then fitting the R-network to them: "
         f"{play.fit.num_iterations(play.steps):,} batches of {play.fit.batch_size:,} pairs"

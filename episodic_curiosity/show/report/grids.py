@@ -142,7 +142,7 @@ def lay_out(folder: Path) -> Layout:
 
 def _grid(experiment: Experiment, world: str, regime: Regime, selected: Selection) -> Grid:
     def cell(source: Experiment, row: Row, task: str) -> TableCell:
-        key = source.key(row, task, *regime, seed=0)
+        key = source.cell(row, task, *regime, seed=0).key
         return TableCell(
             row=row,
             task=task,

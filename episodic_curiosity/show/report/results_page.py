@@ -6,8 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from episodic_curiosity.experiments.results import Problem
-from episodic_curiosity.show.report import claim_tables as promises
-from episodic_curiosity.show.report import formatting, page
+from episodic_curiosity.show.report import claim_tables, formatting, page
 from episodic_curiosity.show.report.figures import bar_charts, curve_charts
 from episodic_curiosity.show.report.grids import Grid, Layout, Regime, TableCell
 from episodic_curiosity.show.report.page import Entry
@@ -33,7 +32,7 @@ READING = (
     "a run of X on the same task, over tasks with at least two seeds of both; 0.50 is a draw. "
     "Normalised means divided by the mean of the Grid Oracle, which knows its position, with "
     "the same preset and steps; the intervals take that mean as given.",
-    promises.READING,
+    claim_tables.READING,
     "Steps/s while training are the median over updates, without the work on R-networks; "
     "overall is all steps over the duration of the run, with compilation, without the test.",
 )
@@ -54,7 +53,7 @@ def results_page(layout: Layout, folder: Path) -> str:
         *_problems(layout.problems),
         page.section("Experiments", page.table(*_contents(layout.grids))),
         page.section(
-            "Claims of the paper's text", page.table(*promises.claims_table(layout.grids))
+            "Claims of the paper's text", page.table(*claim_tables.claims_table(layout.grids))
         ),
         page.section("Notes", *map(page.paragraph, READING)),
     ]

@@ -79,7 +79,7 @@ def _why_not(result: Result) -> str | None:
 def _cells(preset: str, steps: int) -> dict[Key, tuple[Experiment, Row]]:
     """Experiment and row of every cell of the paper, by the key of seed 0."""
     return {
-        experiment.key(row, task, preset, steps, 0): (experiment, row)
+        experiment.cell(row, task, preset, steps, 0).key: (experiment, row)
         for experiment in EXPERIMENTS.values()
         for world in experiment.worlds
         for task in experiment.tasks(world)

@@ -4,7 +4,7 @@ Shapes: N environments.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -92,12 +92,15 @@ class MazeWorld:
         self._advance: Advance = (
             partial(advance, self._rules) if on_cpu else compile_advance(self._rules, num_envs)
         )
-        self._draw_observation = self._renderer(
-            observation_size, num_envs, before_fill=self._ahead.wait_for_pictures
+        renderer = partial(
+            Renderer, self._task.theme, self._pool, device=device, num_frames=num_envs
+        )
+        self._draw_observation = renderer(
+            *observation_size, before_fill=self._ahead.wait_for_pictures
         )
         self._draw_view = self._draw_observation
         if view_size != observation_size:
-            self._draw_view = self._renderer(view_size, num_envs)
+            self._draw_view = renderer(*view_size)
         self._height = torch.full(
             (num_envs, 1), self._task.floor + ORIGIN_HEIGHT, device=self._device
         )
@@ -251,21 +254,6 @@ class MazeWorld:
     def _check_begun(self) -> None:
         if not self._begun:
             raise RuntimeError("call reset() first: no episode has begun")
-
-    def _renderer(
-        self,
-        size: tuple[int, int],
-        num_frames: int,
-        before_fill: Callable[[], None] | None = None,
-    ) -> Renderer:
-        return Renderer(
-            self._task.theme,
-            self._pool,
-            *size,
-            self._device,
-            num_frames=num_frames,
-            before_fill=before_fill,
-        )
 
     def _on_floor(self, position: Tensor) -> Tensor:
         """True for each of the (N, 2) positions that is on a floor of its level: (N,) bool."""
