@@ -254,7 +254,7 @@ def _check_machine(cells: Sequence[Cell], settings: RunnerConfig) -> None:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is the one that is at that path now."""
+    """True if an open file is the one that is at that path now."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

@@ -112,7 +112,7 @@ class Filmed:
 
     @property
     def is_over(self) -> bool:
-        """Whether all episodes have been recorded."""
+        """True once all episodes have been recorded."""
         return len(self.episodes) == self._num_episodes and not self._is_on
 
     def _rate(self, step: Step, actions: Tensor | None) -> tuple[float, bool]:
@@ -151,7 +151,7 @@ class Filmed:
             episode.places.append((x, y))
 
     def _is_due(self, episode: Episode) -> bool:
-        """Whether a picture is due; makes room for it."""
+        """True if a picture is due; makes room for it."""
         if episode.num_steps % self._stride:
             return False
         if len(episode.shots) == self._num_shots - 1:  # the last place is for the last step

@@ -73,15 +73,15 @@ def _drawn(bar: Bar, middle: float, across: Scale, x: Axis) -> str:
 
 def _measured(name: str, found: Estimate, middle: float, across: Scale, x: Axis) -> list[str]:
     start, end = sorted((across(0.0), across(found.value)))
-    told = f"{name}, measured: {format(found.value, x.form)} {x.label}"
+    tooltip = f"{name}, measured: {format(found.value, x.form)} {x.label}"
     interval = []
     if found.num_values > 1:
-        told += f", {format(found.low, x.form)} to {format(found.high, x.form)}"
+        tooltip += f", {format(found.low, x.form)} to {format(found.high, x.form)}"
         low, high = across(found.low), across(found.high)
         interval = [f'<path class="interval" d="M{low:.1f} {middle}H{high:.1f}"/>']
     return [
         f'<rect x="{start:.1f}" y="{middle - THICK / 2}" width="{end - start:.1f}" '
-        f'height="{THICK}" rx="2"><title>{escape(told)}</title></rect>',
+        f'height="{THICK}" rx="2"><title>{escape(tooltip)}</title></rect>',
         *interval,
         _right(format(found.value, x.form), "value", middle),
     ]

@@ -114,7 +114,7 @@ def _grid(across: Scale, up: Scale, x: Axis, y: Axis) -> list[str]:
 def _drawn(line: Line, across: Scale, up: Scale, x: Axis, y: Axis) -> str:
     """A line with tooltips at its points."""
     places = [(f"{across(a):.1f}", f"{up(b):.1f}") for a, b in line.points]
-    told = [
+    tooltips = [
         f'<circle cx="{left}" cy="{top}" r="{HOVER}"><title>{escape(line.name)}: '
         f"{format(b, y.form)} {escape(y.label)} at {a:,.0f} {escape(x.label)}</title></circle>"
         for (left, top), (a, b) in zip(places, line.points, strict=True)
@@ -125,7 +125,7 @@ def _drawn(line: Line, across: Scale, up: Scale, x: Axis, y: Axis) -> str:
     path = _path(line.points, across, up)
     return (
         f'<g class="c{line.colour}">{_before(line, across)}{thin}<polyline points="{path}"/>'
-        f"{''.join(told)}</g>"
+        f"{''.join(tooltips)}</g>"
     )
 
 

@@ -6,18 +6,11 @@ from itertools import groupby
 from pathlib import Path
 
 from episodic_curiosity.experiments.results import Problem
-from episodic_curiosity.show.report import claim_tables, formatting, page
+from episodic_curiosity.show.report import claim_tables, formatting, page, tables
 from episodic_curiosity.show.report.figures import bar_charts, curve_charts
 from episodic_curiosity.show.report.grids import Grid, Layout, Regime, TableCell
 from episodic_curiosity.show.report.page import Entry
-from episodic_curiosity.show.report.tables import (
-    Table,
-    beside_table,
-    numbers_table,
-    overall_table,
-    plain_table,
-    short_name,
-)
+from episodic_curiosity.show.report.tables import Table, short_name
 
 SEEDS = 5  # default of `curiosity table`, used if the paper does not state its seeds
 READING = (
@@ -127,7 +120,7 @@ def _unmeasured(grid: Grid, folder: Path) -> str:
     unsaid = "" if seeds else " (the paper does not state its number of seeds)"
     return page.block(
         "Not measured yet",
-        page.table(*beside_table(grid)),
+        page.table(*tables.beside_table(grid)),
         page.paragraph(f"The command to measure it as published{unsaid}:"),
         page.commands(table_command(grid, folder, seeds or SEEDS)),
     )
@@ -135,8 +128,8 @@ def _unmeasured(grid: Grid, folder: Path) -> str:
 
 def _measured(grid: Grid, folder: Path) -> str:
     where = f"{grid.world}, {grid.regime}"
-    parts = [page.table(*beside_table(grid))]
-    over_all = overall_table(grid)
+    parts = [page.table(*tables.beside_table(grid))]
+    over_all = tables.overall_table(grid)
     if over_all.rows:
         parts += [page.paragraph("Over all tasks:"), page.table(*over_all)]
     if bars := bar_charts(grid):
@@ -144,7 +137,7 @@ def _measured(grid: Grid, folder: Path) -> str:
     if curves := curve_charts(grid):
         parts += [page.row(curves, "charts"), page.paragraph(ABOUT_CURVES)]
     parts += [
-        page.fold(f"All numbers: {where}", page.table(*numbers_table(grid))),
+        page.fold(f"All numbers: {where}", page.table(*tables.numbers_table(grid))),
         page.fold(f"Commands: {where}", *_commands(grid, folder)),
     ]
     return page.block(where, *parts)
@@ -175,7 +168,7 @@ def _other(table: str, cells: Sequence[TableCell]) -> str:
     ]
     return page.section(
         f"Not in the paper: {table}",
-        page.table(*plain_table(cells)),
+        page.table(*tables.plain_table(cells)),
         page.fold("Commands", *commands),
     )
 

@@ -1,4 +1,4 @@
-"""Gymnasium environments in processes of their own; one that dies or freezes is replaced.
+"""Gymnasium environments in separate processes; one that dies or freezes is replaced.
 
 Gymnasium's AsyncVectorEnv waits for ever for a process that was killed or is frozen.
 Shapes: N environments.
