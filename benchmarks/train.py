@@ -31,7 +31,7 @@ from episodic_curiosity.reachability.training import FitConfig, fit_r_network
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import PRESETS, resolve
 from episodic_curiosity.runs.train import Parts
-from episodic_curiosity.worlds.maze.config import MazeConfig
+from episodic_curiosity.worlds.maze.family import MazeConfig
 from episodic_curiosity.worlds.registry import make_world
 
 TASK, GYMNASIUM_ID = "maze/no-reward", "EpisodicCuriosity/MazeNoReward-v0"

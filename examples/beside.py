@@ -5,10 +5,12 @@ from collections.abc import Sequence
 
 from episodic_curiosity.runs.command import evaluate_command, train_command
 from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.show.report import page
 from episodic_curiosity.show.report.chart import Axis, Line, line_chart
-from episodic_curiosity.show.report.curves import curve
-from episodic_curiosity.worlds.maze.config import MazeConfig
+from episodic_curiosity.show.report.figures import thinned
+from episodic_curiosity.worlds.maze.family import MazeConfig
+from examples.page_parts import card, picture
 from examples.trained import Trained, mean_coverage
 from examples.walks import Walk, walk
 
@@ -108,7 +110,7 @@ def _learning(everyone: Sequence[Trained], curious: Sequence[Trained]) -> list[s
 
 def _lines(group: Sequence[Trained], metric: str) -> list[Line]:
     """One line per run with the metric; a short run may have completed no episode."""
-    curves = [(each, curve(each.folder, metric)) for each in group]
+    curves = [(each, thinned(read_metrics(each.folder), metric)) for each in group]
     return [Line(_name(each), _colour(each), points) for each, points in curves if points]
 
 
@@ -119,13 +121,11 @@ def _from_above(plain: Trained, curious: Trained) -> list[str]:
         walk(each.folder, num_envs)[:NUM_LEVELS_SHOWN] for each in (plain, curious)
     )
     cards = [
-        page.card(
-            f"Level {number}", page.row([_way(plain, one), _way(curious, other)], "pictures")
-        )
+        card(f"Level {number}", page.row([_way(plain, one), _way(curious, other)], "pictures"))
         for number, (one, other) in enumerate(zip(plain_walks, curious_walks, strict=True), 1)
     ]
     memories = [
-        page.picture(
+        picture(
             one.picture(memory=one.remembered),
             f"Level {number}: {len(one.remembered)} of {len(one.places)} views remembered",
         )
@@ -149,14 +149,14 @@ def _from_above(plain: Trained, curious: Trained) -> list[str]:
                 "A white ring marks each position on the curious agent's path at which a "
                 "picture was added to its memory."
             ),
-            page.card("The curious agent's memory", page.row(memories, "pictures")),
+            card("The curious agent's memory", page.row(memories, "pictures")),
         ),
     ]
 
 
 def _way(who: Trained, one: Walk) -> str:
     caption = f"{_name(who)}: {one.coverage} cells"
-    return page.picture(one.picture(trajectory=one.places), caption, _colour(who))
+    return picture(one.picture(trajectory=one.places), caption, _colour(who))
 
 
 def _measured(everyone: Sequence[Trained]) -> str:

@@ -19,7 +19,7 @@ from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.train import train
 from episodic_curiosity.support.saving import write_atomically
 from episodic_curiosity.support.statistics import Summary
-from episodic_curiosity.worlds.maze.config import MazeConfig
+from episodic_curiosity.worlds.maze.family import MazeConfig
 from examples.beside import beside_page
 from examples.trained import Trained, mean_coverage
 

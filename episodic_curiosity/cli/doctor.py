@@ -1,4 +1,4 @@
-"""Prints installed versions, devices and the speed of the bonus."""
+"""`curiosity doctor`: installed versions, devices and the speed of the bonus."""
 
 import importlib.util
 import os
@@ -9,6 +9,7 @@ from importlib import metadata
 import torch
 
 from episodic_curiosity.bonus.curiosity import EpisodicCuriosity
+from episodic_curiosity.cli.lists import read_nothing
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.support.version import __version__
 from episodic_curiosity.worlds.dmlab.build import examine_build
@@ -39,8 +40,9 @@ NUM_ENVS = 16
 LAB_STEPS = 200  # timed in DeepMind Lab, if it is installed
 
 
-def doctor() -> None:
+def doctor(arguments: list[str]) -> None:
     """Prints versions, devices and the speed of the bonus on them."""
+    read_nothing(doctor, arguments)
     print(f"episodic-curiosity {__version__}, Python {platform.python_version()}")
     for package in (*PACKAGES, *EXTRAS):
         print(f"  {package:17} {_version(package)}")

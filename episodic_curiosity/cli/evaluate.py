@@ -34,6 +34,7 @@ def evaluate(arguments: list[str]) -> None:
         holds_r_network_alone,
     )
 
+    shared = {name: getattr(options, name) for name in ("task", "episodes", "split", "device")}
     if holds_r_network_alone(options.folder):
         if options.task is None:
             raise ValueError(
@@ -44,23 +45,12 @@ def evaluate(arguments: list[str]) -> None:
             raise ValueError(
                 "--deterministic is for agents, R-networks are tested on random play"
             )
-        accuracy = evaluate_r_network(
-            options.folder,
-            task=options.task,
-            episodes=options.episodes,
-            split=options.split,
-            device=options.device,
-            progress=True,
-        )
-        print(accuracy.report())
+        print(evaluate_r_network(options.folder, **shared, progress=True).report())
         return
     evaluation = evaluate_run(
         options.folder,
-        task=options.task,
-        episodes=options.episodes,
-        split=options.split,
+        **shared,
         deterministic=options.deterministic,
-        device=options.device,
         trust=options.trust,
         progress=True,
     )

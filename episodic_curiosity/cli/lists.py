@@ -1,4 +1,4 @@
-"""The commands that only print information: `curiosity tasks`, `methods` and `doctor`."""
+"""The commands that list what there is: `curiosity tasks` and `methods`."""
 
 import textwrap
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from episodic_curiosity.worlds.television import PROGRAMMES
 
 def tasks(arguments: list[str]) -> None:
     """Lists the tasks."""
-    _read_nothing(tasks, arguments)
+    read_nothing(tasks, arguments)
     known = families().values()
     for task, line in known_tasks().items():
         print(f"{task:24} {line}")
@@ -32,19 +32,12 @@ def tasks(arguments: list[str]) -> None:
 
 def methods(arguments: list[str]) -> None:
     """Lists the methods and the bonus that each adds to PPO."""
-    _read_nothing(methods, arguments)
+    read_nothing(methods, arguments)
     for method in registry.methods().values():
         print(f"{method.name:12} {method.line}")
 
 
-def doctor(arguments: list[str]) -> None:
-    """Prints versions, devices and the speed of the bonus on them."""
-    _read_nothing(doctor, arguments)
-    from episodic_curiosity.cli.doctor import doctor as examine
-
-    examine()
-
-
-def _read_nothing(command: Callable[[list[str]], None], arguments: list[str]) -> None:
+def read_nothing(command: Callable[[list[str]], None], arguments: list[str]) -> None:
+    """Parses the command line of a command without options, for its --help."""
     name, about = command.__name__, command.__doc__
     tyro.cli(lambda: None, args=arguments, prog=f"curiosity {name}", description=about)

@@ -3,10 +3,11 @@
 import sys
 from collections.abc import Callable, Sequence
 
+from episodic_curiosity.cli.doctor import doctor
 from episodic_curiosity.cli.errors import MISTAKEN, call, stop
 from episodic_curiosity.cli.evaluate import evaluate
 from episodic_curiosity.cli.fit import fit
-from episodic_curiosity.cli.lists import doctor, methods, tasks
+from episodic_curiosity.cli.lists import methods, tasks
 from episodic_curiosity.cli.report import report
 from episodic_curiosity.cli.table import table
 from episodic_curiosity.cli.train import train

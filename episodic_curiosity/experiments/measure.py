@@ -25,6 +25,7 @@ from episodic_curiosity.experiments.sources import (
     is_committed,
 )
 from episodic_curiosity.experiments.tables import EXPERIMENTS
+from episodic_curiosity.runs.build import open_world
 from episodic_curiosity.runs.command import evaluate_command, train_command
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate_folder import evaluate_run
@@ -35,7 +36,6 @@ from episodic_curiosity.support.files import remove_folder
 from episodic_curiosity.support.machine import find_device, num_cores, processor_name
 from episodic_curiosity.support.statistics import summarise
 from episodic_curiosity.support.version import code_version
-from episodic_curiosity.worlds.registry import make_world
 
 Device = Literal["auto", "cpu", "cuda"]  # auto: a GPU where there is one
 CURVE_POINTS = 100
@@ -115,14 +115,7 @@ def measure_speed(cell: Cell, trained: Measured, folder: Path, device: Device) -
 
 def count_parameters(run: Run, folder: Path) -> int:
     """The number of trained parameters of a run: of the policy and of its bonus."""
-    world = make_world(
-        run.task,
-        num_envs=run.world.num_envs,
-        seed=run.seed,
-        device=find_device(run.device),
-        **run.world.options("train"),
-    )
-    with closing(world):
+    with closing(open_world(run)) as world:
         parts = Parts.make(run, world, folder)
     tensors = [*parts.agent.parameters(), *parts.curiosity.parameters()]
     return sum(tensor.numel() for tensor in tensors if tensor.requires_grad)

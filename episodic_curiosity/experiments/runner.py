@@ -68,6 +68,10 @@ class RunnerConfig:
         check_at_least("episodes", self.episodes, 1)
         check_choice("device", self.device, ("auto", "cpu", "cuda"))
 
+    def status(self, cell: Cell) -> CellStatus:
+        """The status of a cell in these folders."""
+        return find_status(cell, self.results, self.runs, self.episodes)
+
 
 class Outcome(NamedTuple):
     """The outcome of a cell."""
@@ -87,7 +91,7 @@ def run_cells(cells: Sequence[Cell], settings: RunnerConfig) -> list[Outcome]:
     A cell that fails does not stop the others; errors that concern all are raised beforehand.
     """
     check_cells(cells)
-    _check_machine([cell for cell in cells if _look(cell, settings).is_to_measure], settings)
+    _check_machine([cell for cell in cells if settings.status(cell).is_to_measure], settings)
     outcomes: list[Outcome] = []
     left, waiting_since = list(cells), time.monotonic()
     while left:
@@ -128,7 +132,7 @@ def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
     """Measures one cell, unless it is done or another process is measuring it."""
     path = settings.results / cell.key.path
     beside_run = settings.runs / cell.key.path.with_suffix(".run.json")
-    status = _look(cell, settings)
+    status = settings.status(cell)
     if not status.is_to_measure:
         return _leave(cell, status)
     try:
@@ -136,7 +140,7 @@ def run_cell(cell: Cell, settings: RunnerConfig) -> Outcome:
             if not (has_result and has_run):
                 return Outcome(cell, "busy", "another process is at it")
             check_own(run_folder(cell, settings.runs))
-            status = _look(cell, settings)  # again: now no other process can change it
+            status = settings.status(cell)  # again: now no other process can change it
             if not status.is_to_measure:
                 return _leave(cell, status)
             if reason := _why_too_late(cell, settings):
@@ -169,10 +173,6 @@ def cell_lock(path: Path) -> Iterator[bool]:
             finally:
                 lock.unlink(missing_ok=True)
             return
-
-
-def _look(cell: Cell, settings: RunnerConfig) -> CellStatus:
-    return find_status(cell, settings.results, settings.runs, settings.episodes)
 
 
 def _leave(cell: Cell, status: CellStatus) -> Outcome:
@@ -254,7 +254,7 @@ def _check_machine(cells: Sequence[Cell], settings: RunnerConfig) -> None:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is the one that is at that path now."""
+    """True if an open file is the one that is at that path now."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

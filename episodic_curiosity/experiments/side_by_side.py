@@ -18,7 +18,6 @@ from pathlib import Path
 
 from episodic_curiosity.experiments.cells import Cell
 from episodic_curiosity.experiments.runner import RunnerConfig, check_cells
-from episodic_curiosity.experiments.status import CellStatus, find_status
 from episodic_curiosity.support.machine import find_device, free_bytes, num_cores
 
 LOOK_EVERY, TELL_EVERY = 1.0, 30.0  # seconds
@@ -39,7 +38,7 @@ def run_side_by_side(
     run. Each has a log in the folder of runs.
     """
     check_cells(cells)
-    left = [cell for cell in cells if _status(cell, settings).is_to_measure]
+    left = [cell for cell in cells if settings.status(cell).is_to_measure]
     num_processes = min(num_processes, len(left))
     _check_memory(num_processes, settings)
     settings.runs.mkdir(parents=True, exist_ok=True)
@@ -53,7 +52,7 @@ def run_side_by_side(
             workers.append(_Worker(command, log, num_processes))
             opened.callback(workers[-1].stop)
         _watch(workers, left, settings)
-    return [cell for cell in cells if _status(cell, settings).is_to_measure]
+    return [cell for cell in cells if settings.status(cell).is_to_measure]
 
 
 class _Worker:
@@ -100,7 +99,7 @@ def _watch(workers: Sequence[_Worker], cells: list[Cell], settings: RunnerConfig
                 restarts, is_over = restarts + 1, False
                 _say(f"{worker.log}: ended by signal {-code}, started again")
                 worker.start()
-        for cell in [cell for cell in left if _status(cell, settings).state == "done"]:
+        for cell in [cell for cell in left if settings.status(cell).state == "done"]:
             left.remove(cell)
             name = f"{cell.key.table} {cell.key.label}"
             _say(f"[{len(cells) - len(left)}/{len(cells)}] {name}: done")
@@ -113,7 +112,7 @@ def _watch(workers: Sequence[_Worker], cells: list[Cell], settings: RunnerConfig
 
 def _tell(cells: Sequence[Cell], settings: RunnerConfig) -> None:
     """Prints the progress of the runs that have begun."""
-    shares = {cell.key.label: _status(cell, settings).steps / cell.key.steps for cell in cells}
+    shares = {cell.key.label: settings.status(cell).steps / cell.key.steps for cell in cells}
     if begun := [f"{label} {share:.0%}" for label, share in shares.items() if share]:
         _say(", ".join(begun))
 
@@ -148,10 +147,6 @@ def _service(settings: RunnerConfig) -> Iterator[None]:
             subprocess.run([SERVICE], input=b"quit\n", check=False)
             for name in FOLDERS:
                 del os.environ[name]
-
-
-def _status(cell: Cell, settings: RunnerConfig) -> CellStatus:
-    return find_status(cell, settings.results, settings.runs, settings.episodes)
 
 
 def _say(text: str) -> None:

@@ -68,10 +68,6 @@ class Experiment:
         shared = Cell(key=shared_key, measure=self.measure)
         return shared if self._is_in_table1(own, shared) else own
 
-    def key(self, row: Row, task: str, preset: str, steps: int, seed: int) -> Key:
-        """The key of the result at one place of the table."""
-        return self.cell(row, task, preset, steps, seed).key
-
     def cells(self, world: str, preset: str, steps: int, num_seeds: int) -> Iterator[Cell]:
         """All cells, seed by seed, so that stopping early leaves complete tables."""
         for seed in range(num_seeds):

@@ -12,11 +12,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.reachability.replay import check_rows, stretches
-from episodic_curiosity.support.checks import check_at_least
+from episodic_curiosity.reachability.replay import Ring
 from episodic_curiosity.support.files import change_file, create_file
 from episodic_curiosity.support.machine import free_on_disk
 from episodic_curiosity.support.saving import LoadError
@@ -28,7 +26,7 @@ BLOCK = bytes(1 << 24)
 Mapped = np.memmap[Any, np.dtype[Any]]
 
 
-class FrameFile:
+class FrameFile(Ring):
     """The newest T steps in one memory-mapped file of fixed size.
 
     A state holds counters, not frames: its frames stay in the file until two later states have
@@ -51,21 +49,13 @@ class FrameFile:
         nameless: bool = False,
     ) -> None:
         """A `nameless` file is unlinked as soon as it is open: it ends with the process."""
-        check_at_least("num_steps", num_steps, 1)
-        check_at_least("num_envs", num_envs, 1)
-        check_at_least("spare", spare, 0)
+        cpu = torch.device("cpu")
+        super().__init__(num_steps, num_envs, view_shape, dtype, cpu, spare=spare)
         if dtype not in ARRAYS:
             raise TypeError(f"views must be of dtype uint8 or float32, got {dtype}")
-        self.path = path
-        self.spare = spare
-        self._nameless = nameless
-        self._num_steps = num_steps
-        self._shape = (num_steps + spare, num_envs, *view_shape)
-        self._dtype = dtype
-        self._first = torch.zeros((num_steps + spare, num_envs), dtype=torch.bool)
+        self.path, self.spare, self._nameless = path, spare, nameless
         self._checksums = torch.zeros(num_steps + spare, dtype=torch.int64)
         self._frames: Mapped | None = None
-        self._added = 0
         self._states: list[int] = []  # steps added by the time of the newest two states
         self._check_disk()
 
@@ -80,20 +70,11 @@ class FrameFile:
 
     def extend(self, rows: Tensor, first: Tensor) -> None:
         """Appends (R, N, ...) views; the oldest steps are dropped once there are T."""
-        check_rows("view", rows, first, self._shape[1:], self._dtype, rows.device)
+        self._check_rows(rows, first, rows.device)
         self._check_spare(len(rows))
         if self._frames is None:
             self._frames = self._create()
-        rows, first = rows.detach().cpu(), first.cpu()
-        for slots, given in stretches(self._added, len(rows), self._shape[0]):
-            self._frames[slots] = rows[given].numpy()
-            self._first[slots] = first[given]
-            self._checksums[slots] = _checksums(rows[given].numpy())
-        self._added += len(rows)
-
-    @property
-    def first(self) -> Tensor:
-        return self._first[self._slots(torch.arange(self._held))]
+        self._extend(rows.detach().cpu(), first.cpu())
 
     def views(self, time: Tensor, env: Tensor) -> Tensor:
         """As `Experience.views`, with all tensors on the CPU."""
@@ -102,18 +83,11 @@ class FrameFile:
         frames = self._frames[self._slots(time).numpy(), env.numpy()]
         return torch.from_numpy(np.asarray(frames))
 
-    def remove(self) -> None:
-        """Deletes the file; no views can be read afterwards."""
-        self._frames = None
-        self._added = 0
-        self.path.unlink(missing_ok=True)
-
-    @property
-    def _held(self) -> int:
-        return min(self._added, self._num_steps)
-
-    def _slots(self, time: Tensor) -> Tensor:
-        return (time + self._added - self._held) % self._shape[0]
+    def _store(self, slots: slice, rows: Tensor) -> None:
+        assert self._frames is not None
+        self._frames[slots] = rows.numpy()
+        checksums = [zlib.crc32(row.tobytes()) for row in rows.numpy()]
+        self._checksums[slots] = torch.tensor(checksums, dtype=torch.int64)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns counters; their steps stay in the file until two more states are taken."""
@@ -124,7 +98,7 @@ class FrameFile:
             "added": self._added,
             "states": list(self._states),
             "first": self.first,
-            "checksums": self._checksums[self._slots(torch.arange(self._held))],
+            "checksums": self._checksums[self._held_slots],
         }
 
     def check_state(self, state: Mapping[str, Any]) -> None:
@@ -148,9 +122,8 @@ class FrameFile:
         self._frames = self._open() if state["added"] else None
         self._added = state["added"]
         self._states = list(state["states"])
-        slots = self._slots(torch.arange(len(state["first"])))
-        self._first[slots] = state["first"].cpu()
-        self._checksums[slots] = state["checksums"].cpu()
+        self._first[self._held_slots] = state["first"].cpu()
+        self._checksums[self._held_slots] = state["checksums"].cpu()
 
     def _check_spare(self, count: int) -> None:
         if not self._states:
@@ -202,11 +175,6 @@ class FrameFile:
 
     def _map(self, file: BinaryIO) -> Mapped:
         return np.memmap(file, ARRAYS[self._dtype], mode="r+", shape=self._shape)
-
-
-def _checksums(rows: NDArray[Any]) -> Tensor:
-    """The checksum of each of (R, N, ...) steps, (R,) int64."""
-    return torch.tensor([zlib.crc32(row.tobytes()) for row in rows], dtype=torch.int64)
 
 
 def _fill(file: BinaryIO, size: int) -> None:

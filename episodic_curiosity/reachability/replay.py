@@ -4,7 +4,7 @@ Shapes: T steps are kept, R are added per call, N environments, B observations.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, Self, cast
 
 import torch
@@ -41,10 +41,79 @@ class Replay(Experience, Protocol):
         """Resumes from a state that `check_state` accepts; it is not checked again."""
 
 
-class _Ring:
-    """A ring buffer of the newest T steps of N environments, one row of `kind` each."""
+class Ring:
+    """The newest T steps of N environments, in a ring of T slots and some spare ones.
 
-    kind: ClassVar[str]
+    A subclass stores one row of `kind` per environment and step: `_store`.
+    """
+
+    kind: ClassVar[str] = "view"
+
+    def __init__(
+        self,
+        num_steps: int,
+        num_envs: int,
+        row_shape: tuple[int, ...],
+        dtype: torch.dtype,
+        device: torch.device,
+        *,
+        spare: int = 0,
+    ) -> None:
+        check_at_least("num_steps", num_steps, 1)
+        check_at_least("num_envs", num_envs, 1)
+        check_at_least("spare", spare, 0)
+        self._num_steps = num_steps
+        self._shape, self._dtype = (num_steps + spare, num_envs, *row_shape), dtype
+        self._first = torch.zeros(self._shape[:2], dtype=torch.bool, device=device)
+        self._added = 0
+
+    @property
+    def first(self) -> Tensor:
+        return self._first[self._held_slots]
+
+    def _extend(self, rows: Tensor, first: Tensor) -> None:
+        """Appends R steps; the oldest are overwritten once all slots are taken."""
+        given = 0
+        while given < len(rows):
+            slot = (self._added + given) % len(self._first)
+            length = min(len(self._first) - slot, len(rows) - given)
+            slots, part = slice(slot, slot + length), slice(given, given + length)
+            self._store(slots, rows[part])
+            self._first[slots] = first[part]
+            given += length
+        self._added += len(rows)
+
+    def _store(self, slots: slice, rows: Tensor) -> None:
+        raise NotImplementedError
+
+    @property
+    def _held(self) -> int:
+        return min(self._added, self._num_steps)
+
+    @property
+    def _held_slots(self) -> Tensor:
+        """The slots of the steps held, in the order of time."""
+        return self._slots(torch.arange(self._held, device=self._first.device))
+
+    def _slots(self, time: Tensor) -> Tensor:
+        return (time + self._added - self._held) % len(self._first)
+
+    def _check_rows(self, rows: Tensor, first: Tensor, device: torch.device) -> None:
+        """Raises unless these are R steps of shape (N, ...) with (R, N) marks."""
+        check_tensor(f"{self.kind}s", rows, (rows.shape[0], *self._shape[1:]), device)
+        if rows.dtype != self._dtype:
+            raise TypeError(
+                f"{self.kind}s must keep their dtype {self._dtype}, got {rows.dtype}"
+            )
+        check_tensor("first", first, (rows.shape[0], self._shape[1]), device)
+        if first.dtype != torch.bool:
+            raise TypeError(f"first must be of dtype bool, got {first.dtype}")
+
+
+class FrameReplay(Ring):
+    """Stores observations in memory: T * N * bytes-per-observation."""
+
+    disk_bytes = 0
 
     def __init__(
         self,
@@ -54,83 +123,47 @@ class _Ring:
         dtype: torch.dtype,
         device: torch.device,
     ) -> None:
-        check_at_least("num_steps", num_steps, 1)
-        shape = (num_steps, num_envs, *row_shape)
-        check_fits(shape, dtype, device)
-        self._rows = torch.empty(shape, dtype=dtype, device=device)
-        self._first = torch.zeros((num_steps, num_envs), dtype=torch.bool, device=device)
-        self._added = 0
+        super().__init__(num_steps, num_envs, row_shape, dtype, device)
+        check_fits(self._shape, dtype, device)
+        self._rows = torch.empty(self._shape, dtype=dtype, device=device)
 
     @property
     def memory_bytes(self) -> int:
         return self._rows.nbytes + self._first.nbytes
 
-    @property
-    def disk_bytes(self) -> int:
-        return 0
-
     def extend(self, rows: Tensor, first: Tensor) -> None:
         """Appends R steps of all environments; the oldest are dropped once there are T."""
-        shape, dtype, device = self._rows.shape[1:], self._rows.dtype, self._rows.device
-        check_rows(self.kind, rows, first, tuple(shape), dtype, device)
-        for slots, given in stretches(self._added, len(rows), self._rows.shape[0]):
-            self._rows[slots] = rows[given].detach()
-            self._first[slots] = first[given]
-        self._added += len(rows)
+        self._check_rows(rows, first, self._rows.device)
+        self._extend(rows.detach(), first)
 
-    @property
-    def first(self) -> Tensor:
-        return self._first.roll(-self._oldest, dims=0)[: self._held]
+    def views(self, time: Tensor, env: Tensor) -> Tensor:
+        return self._rows[self._slots(time), env]
 
-    def rows(self, time: Tensor, env: Tensor) -> Tensor:
-        """Returns the (B, ...) rows at (B,) times and environments."""
-        return self._rows[(time + self._oldest) % self._rows.shape[0], env]
-
-    @property
-    def _held(self) -> int:
-        return min(self._added, self._rows.shape[0])
-
-    @property
-    def _oldest(self) -> int:
-        """The slot of the oldest step."""
-        return self._added % self._rows.shape[0] if self._added > self._held else 0
+    def _store(self, slots: slice, rows: Tensor) -> None:
+        self._rows[slots] = rows
 
     def state_dict(self) -> dict[str, Any]:
         """Returns a copy of all rows in the order of time."""
-        order = torch.arange(self._held, device=self._rows.device)
-        rows = self._rows[(order + self._oldest) % self._rows.shape[0]]
-        return {f"{self.kind}s": rows, "first": self.first.clone()}
+        return {f"{self.kind}s": self._rows[self._held_slots], "first": self.first}
 
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Raises unless the state is of a replay of this size or a smaller one."""
         name = f"{self.kind}s"
         check_parts(state, {name, "first"})
-        rows = state[name]
-        held = rows.shape[0]
-        if rows.shape[1:] != self._rows.shape[1:] or held > self._rows.shape[0]:
+        shape = tuple(state[name].shape)
+        if shape[1:] != self._shape[1:] or shape[0] > self._num_steps:
             raise ValueError(
-                f"the saved replay holds {name} {tuple(rows.shape)}, "
-                f"this one has room for {tuple(self._rows.shape)}"
+                f"the saved replay holds {name} {shape}, this one has room for {self._shape}"
             )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resumes from a state that `check_state` accepts; it is not checked again."""
-        rows = state[f"{self.kind}s"]
-        self._rows[: len(rows)] = rows
-        self._first[: len(rows)] = state["first"]
-        self._added = len(rows)
+        self._added = len(state["first"])
+        self._rows[: self._added] = state[f"{self.kind}s"]
+        self._first[: self._added] = state["first"]
 
 
-class FrameReplay(_Ring):
-    """Stores observations: T * N * bytes-per-observation of memory."""
-
-    kind = "view"
-
-    def views(self, time: Tensor, env: Tensor) -> Tensor:
-        return self.rows(time, env)
-
-
-class SnapshotReplay(_Ring):
+class SnapshotReplay(FrameReplay):
     """Stores snapshots, from which the world redraws observations on demand.
 
     T * N * bytes-per-snapshot of memory, a hundredth of that of frames.
@@ -156,46 +189,12 @@ class SnapshotReplay(_Ring):
     @classmethod
     def for_world(cls, world: World, num_steps: int) -> Self:
         """Makes a replay for a world that can redraw; the world must stay open."""
-        spec = world.spec
-        redraw = cast(RedrawableWorld, world).redraw
-        return cls(
-            num_steps,
-            spec.num_envs,
-            spec.snapshot_bytes,
-            redraw,
-            spec.device,
-            can_capture=spec.can_capture_redraw,
-        )
+        spec, redraw = world.spec, cast(RedrawableWorld, world).redraw
+        size, can_capture = spec.snapshot_bytes, spec.can_capture_redraw
+        return cls(num_steps, spec.num_envs, size, redraw, spec.device, can_capture=can_capture)
 
     def views(self, time: Tensor, env: Tensor) -> Tensor:
-        return self._redraw(self.rows(time, env))
-
-
-def stretches(added: int, count: int, size: int) -> Iterator[tuple[slice, slice]]:
-    """Yields (slots, rows) slices that write `count` rows into a ring after `added` ones."""
-    given = 0
-    while given < count:
-        slot = (added + given) % size
-        length = min(size - slot, count - given)
-        yield slice(slot, slot + length), slice(given, given + length)
-        given += length
-
-
-def check_rows(
-    kind: str,
-    rows: Tensor,
-    first: Tensor,
-    step_shape: tuple[int, ...],
-    dtype: torch.dtype,
-    device: torch.device,
-) -> None:
-    """Raises unless these are R steps of shape (N, ...) with (R, N) marks."""
-    check_tensor(f"{kind}s", rows, (rows.shape[0], *step_shape), device)
-    if rows.dtype != dtype:
-        raise TypeError(f"{kind}s must keep their dtype {dtype}, got {rows.dtype}")
-    check_tensor("first", first, (rows.shape[0], step_shape[0]), device)
-    if first.dtype != torch.bool:
-        raise TypeError(f"first must be of dtype bool, got {first.dtype}")
+        return self._redraw(super().views(time, env))
 
 
 def check_fits(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> None:

@@ -31,6 +31,20 @@ KIND = "bonus"  # of the file with what a bonus has learnt
 REPLAY = "replay.bin"  # in the run's folder, for worlds that cannot redraw observations
 
 
+def open_world(
+    run: Run, split: Split = "train", task: str | None = None, num_envs: int | None = None
+) -> World:
+    """Makes the run's world, or with its options another task's or another number of them."""
+    return make_world(
+        task or run.task,
+        num_envs=num_envs or run.world.num_envs,
+        seed=run.seed,
+        device=find_device(run.device),
+        split=split,
+        **run.world.options(split),
+    )
+
+
 def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
     """Creates the bonus of the run's method; its R-network is not fitted yet."""
     fitting = r_network = None
@@ -44,7 +58,7 @@ def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
 
 
 def save_bonus(bonus: Bonus, folder: Path) -> None:
-    """Writes what a bonus has learnt, beside its R-network, to bonus.safetensors."""
+    """Writes the learnt parts of a bonus, except its R-network, to bonus.safetensors."""
     if learnt := _learnt(bonus):
         saving.save(folder, KIND, learnt, {})
 
@@ -129,8 +143,7 @@ def check_fits(r_network: RNetwork, folder: Path, spec: WorldSpec) -> None:
 
 def random_play_bytes(run: Run, spec: WorldSpec) -> int:
     """Bytes of the random play that the R-network is fitted to and tested on (EC)."""
-    play = _options(run).random_play
-    assert play is not None
+    play = run.random_play
     num_envs = held_out_envs(spec) * max(1, len(play.tasks))
     num_steps = play.steps + held_out_steps(play.steps, play.fit, num_envs)
     return bytes_kept(spec, num_steps)
@@ -138,30 +151,20 @@ def random_play_bytes(run: Run, spec: WorldSpec) -> int:
 
 def fit_beforehand(run: Run, r_network: RNetwork, folder: Path, *, progress: bool) -> FitReport:
     """Fits an R-network to random play of the run's task, or of several tasks (EC)."""
-    play = _options(run).random_play
-    assert play is not None
+    play = run.random_play
     tasks = play.tasks or (run.task,)
 
     with contextlib.ExitStack() as opened:
 
-        def make(task: str, split: Split, num_envs: int) -> World:
-            world = make_world(
-                task,
-                num_envs=num_envs,
-                seed=run.seed,
-                device=find_device(run.device),
-                split=split,
-                **run.world.options(split),
-            )
-            opened.callback(world.close)
-            return world
+        def open_all(split: Split, num_envs: int) -> list[World]:
+            worlds = (open_world(run, split, task, num_envs) for task in tasks)
+            return [opened.enter_context(contextlib.closing(world)) for world in worlds]
 
-        trained_on = [make(task, "r-network", run.world.num_envs) for task in tasks]
-        num_held_out = held_out_envs(trained_on[0].spec)
+        trained_on = open_all("r-network", run.world.num_envs)
         return fit_to_random_play(
             r_network,
             trained_on,
-            [make(task, "validation", num_held_out) for task in tasks],
+            open_all("validation", held_out_envs(trained_on[0].spec)),
             play.steps,
             play.fit,
             seed=run.seed,
@@ -190,7 +193,7 @@ def _learnt(bonus: Bonus) -> dict[str, Tensor]:
 
 
 def _learnt_names(kind: type[Bonus]) -> tuple[str, ...]:
-    """What a trained run hands on, without the R-network, which has a file of its own."""
+    """The learnt parts of a bonus, without the R-network, which is saved separately."""
     return tuple(name for name in kind.learnt if name != "r_network")
 
 

@@ -141,6 +141,14 @@ class Run:
         return self.world.num_envs * self.ppo.num_steps
 
     @property
+    def random_play(self) -> RandomPlayConfig:
+        """The random play that the R-network is fitted to before the run (EC)."""
+        play = self.r_network.random_play if self.r_network else None
+        if play is None:
+            raise ValueError(f"{self.method} fits no R-network to random play")
+        return play
+
+    @property
     def random_play_steps(self) -> int:
         """Steps of random play before the first update, for fitting the R-network."""
         if self.r_network is None or self.r_network.source is not None:
@@ -166,9 +174,7 @@ class Run:
         """Raises if random play is too short to contain far pairs."""
         if not self.random_play_steps:
             return
-        assert self.r_network is not None
-        play = self.r_network.random_play
-        assert play is not None
+        play = self.random_play
         num_envs = self.world.num_envs * max(1, len(play.tasks))
         least = play.fit.pairs.margin + 2
         if play.steps // num_envs < least:

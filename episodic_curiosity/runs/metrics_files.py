@@ -11,14 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from episodic_curiosity.support.files import (
-    UnfitFileError,
-    append_to_file,
-    change_file,
-    create_file,
-    read_file,
-)
-from episodic_curiosity.support.saving import LoadError, write_atomically
+from episodic_curiosity.support.files import append_to_file, change_file, create_file, read_file
+from episodic_curiosity.support.saving import LoadError, reading, write_atomically
 from episodic_curiosity.support.strict_json import parse_json
 
 METRICS, TIMING = "metrics.jsonl", "timing.jsonl"
@@ -159,10 +153,6 @@ def _has_numbers(values: dict[str, Any]) -> bool:
 
 def _lines(path: Path) -> list[bytes]:
     """The complete lines of a file."""
-    try:
+    with reading(path, LoadError):
         content = read_file(path, MAX_BYTES)
-    except UnfitFileError as error:
-        raise LoadError(str(error)) from None
-    except OSError as error:
-        raise LoadError(f"{path} cannot be read ({error.strerror})") from None
     return content[: content.rfind(b"\n") + 1].splitlines(keepends=True)

@@ -52,6 +52,18 @@ class Preset:
     record: RecordConfig = field(default_factory=RecordConfig)
 
 
+# As many pairs as in the paper. Adam's learning rate is scaled with the square root of the
+# batch size; the paper's are 1e-4 and 64.
+FIT_ON_GPU = FitConfig(iterations=3_000, batch_size=4096, learning_rate=8e-4)
+
+
+def _online(steps: int, **fit: Any) -> OnlineConfig:
+    """Refits to the newest steps, whenever there are that many new ones."""
+    return OnlineConfig(
+        refit_every=steps, history=steps, fit=FitConfig(**fit, pairs=ONLINE_PAIRS)
+    )
+
+
 # The published 3,072 steps per update, with an eighth of the steps one after another.
 PUBLISHED = Batch(96, 32, 12 * 256 // 4)
 
@@ -64,11 +76,8 @@ PRESETS = {
         view_size=(120, 160),
         stagger=False,
         architecture="paper",
-        online=OnlineConfig(
-            refit_every=720_000,  # section S2
-            history=720_000,  # release
-            fit=FitConfig(iterations=None, epochs=10, batch_size=64, pairs=ONLINE_PAIRS),
-        ),
+        # The interval is of section S2, the history of the release.
+        online=_online(720_000, iterations=None, epochs=10, batch_size=64),
         record=RecordConfig(checkpoint_every=100),
     ),
     "gpu": Preset(
@@ -77,19 +86,9 @@ PRESETS = {
         batch=PUBLISHED,
         observation_size=(84, 84),
         architecture="small",
-        # As many pairs as in the paper. Adam's learning rate is scaled with the square root of
-        # the batch size; the paper's are 1e-4 and 64.
-        fit=FitConfig(iterations=3_000, batch_size=4096, learning_rate=8e-4),
-        online=OnlineConfig(
-            refit_every=720_000,
-            history=720_000,
-            fit=FitConfig(
-                iterations=None,
-                epochs=10,
-                batch_size=1024,
-                learning_rate=4e-4,
-                pairs=ONLINE_PAIRS,
-            ),
+        fit=FIT_ON_GPU,
+        online=_online(
+            720_000, iterations=None, epochs=10, batch_size=1024, learning_rate=4e-4
         ),
         record=RecordConfig(metrics_every=10, checkpoint_every=250),
     ),
@@ -101,14 +100,8 @@ PRESETS = {
         batch_on_the_host=PUBLISHED,
         observation_size=(84, 84),
         architecture="small",
-        fit=FitConfig(iterations=3_000, batch_size=4096, learning_rate=8e-4),
-        online=OnlineConfig(
-            refit_every=720_000,
-            history=720_000,
-            fit=FitConfig(
-                iterations=600, batch_size=1024, learning_rate=4e-4, pairs=ONLINE_PAIRS
-            ),
-        ),
+        fit=FIT_ON_GPU,
+        online=_online(720_000, iterations=600, batch_size=1024, learning_rate=4e-4),
         record=RecordConfig(checkpoint_every=200),
     ),
     "cpu": Preset(
@@ -120,13 +113,7 @@ PRESETS = {
         architecture="fast",
         play_share=5,
         fit=FitConfig(iterations=4_000, batch_size=128, learning_rate=5e-4),
-        online=OnlineConfig(
-            refit_every=50_000,
-            history=50_000,
-            fit=FitConfig(
-                iterations=1_000, batch_size=128, learning_rate=5e-4, pairs=ONLINE_PAIRS
-            ),
-        ),
+        online=_online(50_000, iterations=1_000, batch_size=128, learning_rate=5e-4),
         record=RecordConfig(checkpoint_every=20),
     ),
 }

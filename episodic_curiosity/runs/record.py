@@ -16,18 +16,9 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from episodic_curiosity.runs import metrics_files
 from episodic_curiosity.runs.checkpoints import CHECKPOINTS, Checkpoints
-from episodic_curiosity.runs.metrics_files import (
-    METRICS,
-    TIMING,
-    LinesWriter,
-    accept_lines,
-    check_lines,
-    count_lines,
-    keep_lines,
-    read_metrics,
-    read_timing,
-)
+from episodic_curiosity.runs.metrics_files import METRICS, TIMING, LinesWriter, read_metrics
 from episodic_curiosity.runs.tensorboard_files import TensorBoardFiles
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least
@@ -178,11 +169,11 @@ class Record:
             _check_nothing_lost(self.folder)
         if self._num_lines:
             if accept_changes:
-                accept_lines(self.folder, self._num_lines)
-            check_lines(self.folder, self._num_lines)
-        keep_lines(self.folder, self._num_lines)
+                metrics_files.accept_lines(self.folder, self._num_lines)
+            metrics_files.check_lines(self.folder, self._num_lines)
+        metrics_files.keep_lines(self.folder, self._num_lines)
         if self._num_lines:
-            self._seconds = read_timing(self.folder)[-1]["seconds"]
+            self._seconds = metrics_files.read_timing(self.folder)[-1]["seconds"]
 
     def _timing(self, steps: int) -> dict[str, float]:
         now = time.monotonic()
@@ -235,7 +226,7 @@ def _check_nothing_lost(folder: Path) -> None:
     line of an R-network's fit, and has saved nothing yet.
     """
     saved = [name for name in SAVED if (folder / name).exists()]
-    num_lines = count_lines(folder)
+    num_lines = metrics_files.count_lines(folder)
     most = 1 if (folder / CHECKPOINTS).exists() else 0
     if saved or num_lines > most:
         there = [f"{num_lines} lines of metrics", *saved]

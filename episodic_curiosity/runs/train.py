@@ -20,15 +20,7 @@ from episodic_curiosity.bonus.normalised import NormalisedBonus
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.replay import Replay
 from episodic_curiosity.reachability.training import FitReport
-from episodic_curiosity.runs import remarks
-from episodic_curiosity.runs.build import (
-    fit_beforehand,
-    make_bonus,
-    make_diagnosis,
-    make_r_network,
-    random_play_bytes,
-    save_bonus,
-)
+from episodic_curiosity.runs import build, remarks
 from episodic_curiosity.runs.checkpoints import written_by
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.record import Record, RunFolderError, folder_for_work
@@ -40,7 +32,6 @@ from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.support.state import copied
 from episodic_curiosity.worlds.base import World, WorldSpec
-from episodic_curiosity.worlds.registry import make_world
 
 # Fields that may change on resume: they say where a run executes, not what it learns.
 MAY_DIFFER = ("device", "world.level_cache", "world.timeout")
@@ -85,7 +76,7 @@ def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
     with folder_for_work(folder):
         with closing(_make_world(run)) as world:
-            r_network = make_r_network(run, world)
+            r_network = build.make_r_network(run, world)
             spec = world.spec
         with Progress(run.steps, is_shown=progress) as display:
             report = _fit(run, r_network, spec, folder, display)
@@ -112,7 +103,7 @@ class Parts:
     def make(cls, run: Run, world: World, folder: Path) -> Self:
         """Creates the components in their initial state."""
         agent = make_agent(run, world.spec)
-        curiosity = make_bonus(run, world, folder)
+        curiosity = build.make_bonus(run, world, folder)
         bonus = NormalisedBonus(curiosity) if run.normalise_bonus else curiosity
         ppo = PPO(
             agent,
@@ -130,7 +121,7 @@ class Parts:
             bootstrap=not run.ppo.timeouts_are_ends,
             whole_at_start=not run.world.options("train").get("stagger", False),
         )
-        return cls(agent, curiosity, bonus, ppo, collector, make_diagnosis(run))
+        return cls(agent, curiosity, bonus, ppo, collector, build.make_diagnosis(run))
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of the complete state, for an exact resume."""
@@ -154,7 +145,7 @@ class Parts:
     def save(self, folder: Path) -> None:
         """Writes the agent, what the bonus has learnt and, if there is one, the R-network."""
         self.agent.save(folder)
-        save_bonus(self.curiosity, folder)
+        build.save_bonus(self.curiosity, folder)
         if self.r_network is not None:
             self.r_network.save(folder)
 
@@ -166,7 +157,7 @@ class Parts:
 
     @property
     def replay(self) -> Replay | None:
-        """What the R-network of ppo+eco is refitted to."""
+        """The observations that the R-network of ppo+eco is refitted to."""
         fitting = getattr(self.curiosity, "fitting", None)
         return None if fitting is None else fitting.replay
 
@@ -254,18 +245,17 @@ def _fit(
     run: Run, r_network: RNetwork, spec: WorldSpec, folder: Path, display: Progress
 ) -> FitReport:
     """Fits an R-network to random play, after a note on how much memory that takes."""
+    megabytes = build.random_play_bytes(run, spec) / 1e6
     display.note(
-        f"random play takes {random_play_bytes(run, spec) / 1e6:,.0f} MB of memory, or of disk "
-        f"if frames would take more than half of the free memory"
+        f"random play takes {megabytes:,.0f} MB of memory, or of disk if frames would take "
+        f"more than half of the free memory"
     )
-    assert run.r_network is not None
-    play = run.r_network.random_play
-    assert play is not None
+    play = run.random_play
     display.note(  # without a progress bar, the last line until the fit is done
         f"playing {play.steps:,} steps at random, then fitting the R-network to them: "
         f"{play.fit.num_iterations(play.steps):,} batches of {play.fit.batch_size:,} pairs"
     )
-    return fit_beforehand(run, r_network, folder, progress=display.is_shown)
+    return build.fit_beforehand(run, r_network, folder, progress=display.is_shown)
 
 
 def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:
@@ -281,15 +271,8 @@ def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:
 
 
 def _make_world(run: Run) -> World:
-    device = find_device(run.device)
-    with warming_up(device):
-        return make_world(
-            run.task,
-            num_envs=run.world.num_envs,
-            seed=run.seed,
-            device=device,
-            **run.world.options("train"),
-        )
+    with warming_up(find_device(run.device)):
+        return build.open_world(run)
 
 
 def make_agent(run: Run, spec: WorldSpec) -> Agent:

@@ -3,6 +3,7 @@
 import difflib
 import math
 import operator
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -40,7 +41,7 @@ def suggestion(value: object, choices: Iterable[str]) -> str:
 def check_type(name: str, value: object, wanted: type) -> None:
     """Raises unless the value is of the wanted type."""
     if not isinstance(value, wanted):
-        article = "an" if wanted.__name__[0] in "AEIOR" else "a"
+        article = "an" if re.match("[AEIO]|R[A-Z]", wanted.__name__) else "a"  # an RNetwork
         raise TypeError(f"{name} must be {article} {wanted.__name__}, got {_type(value)}")
 
 

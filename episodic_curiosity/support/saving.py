@@ -166,7 +166,8 @@ def write_atomically(contents: dict[Path, bytes]) -> None:
 
 def read_header(path: Path, kind: str) -> dict[str, Any]:
     """Reads what `header_bytes` wrote; the config is a dict."""
-    content = _read_bytes(path, MAX_JSON_BYTES)
+    with reading(path):
+        content = read_file(path, MAX_JSON_BYTES)
     try:
         header = parse_json(content)
     except ValueError:
@@ -214,15 +215,21 @@ def _path(folder: Path, kind: str) -> Path:
 
 
 @contextlib.contextmanager
+def reading(path: Path, kind: type[LoadError] = UnreadableError) -> Iterator[None]:
+    """Raises this kind of error where the block cannot open a file."""
+    try:
+        yield
+    except UnfitFileError as error:
+        raise kind(str(error)) from None
+    except OSError as error:
+        raise kind(f"{path} cannot be read ({error.strerror})") from None
+
+
+@contextlib.contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """Opens a file once for all its parts: a writer may replace it in between."""
-    try:
-        with open_file(path) as file:
-            yield file
-    except UnfitFileError as error:
-        raise UnreadableError(str(error)) from None
-    except OSError as error:
-        raise UnreadableError(f"{path} cannot be read ({error.strerror})") from None
+    with reading(path), open_file(path) as file:
+        yield file
 
 
 def _read_description(
@@ -282,12 +289,3 @@ def _fingerprint_of(header: dict[str, Any], weights: dict[str, Tensor]) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def _read_bytes(path: Path, max_bytes: int) -> bytes:
-    try:
-        return read_file(path, max_bytes)
-    except UnfitFileError as error:
-        raise UnreadableError(str(error)) from None
-    except OSError as error:
-        raise UnreadableError(f"{path} cannot be read ({error.strerror})") from None

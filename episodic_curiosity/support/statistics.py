@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from episodic_curiosity.support.checks import check_at_least
 
-CONFIDENCE = 0.95
+TAIL = (1.0 - 0.95) / 2.0  # share of resamples beyond each end of a 95 % interval
 NUM_RESAMPLES = 10_000
 PIECE = 1 << 22  # values drawn per batch, to limit the memory
 
@@ -46,18 +46,14 @@ def summarise(values: ArrayLike, *, seed: int = 0) -> Summary:
 
 
 def bootstrap_interval(
-    values: ArrayLike,
-    *,
-    confidence: float = CONFIDENCE,
-    num_resamples: int = NUM_RESAMPLES,
-    seed: int = 0,
+    values: ArrayLike, *, num_resamples: int = NUM_RESAMPLES, seed: int = 0
 ) -> tuple[float, float]:
     """The percentile-bootstrap interval of the mean of (V,) values."""
     sample = _checked(values)
     means = np.concatenate(
         [sample[drawn].mean(axis=1) for (drawn,) in _draws([len(sample)], num_resamples, seed)]
     )
-    return _middle(means, confidence)
+    return _middle(means)
 
 
 def interquartile_mean(
@@ -80,7 +76,7 @@ def interquartile_mean(
         picked = [sample[rows] for sample, rows in zip(samples, drawn, strict=True)]
         found.append(_middle_half(np.concatenate(picked, axis=1), times))
     value = float(_middle_half(np.concatenate(samples)[None], times)[0])
-    return Estimate(value, *_middle(np.concatenate(found), CONFIDENCE), min(sizes))
+    return Estimate(value, *_middle(np.concatenate(found)), min(sizes))
 
 
 def probability_of_improvement(
@@ -114,7 +110,7 @@ def probability_of_improvement(
             chances.append((taken * _counts(columns)).sum(axis=1) / won.size)
         found.append(np.mean(chances, axis=0))
     value = float(np.mean([won.mean() for won in wins]))
-    return Estimate(value, *_middle(np.concatenate(found), CONFIDENCE), min(sizes))
+    return Estimate(value, *_middle(np.concatenate(found)), min(sizes))
 
 
 def ratio_of_means(
@@ -132,9 +128,8 @@ def ratio_of_means(
         above, below = our[drawn[0]].mean(axis=1), their[drawn[1]].mean(axis=1)
         unbounded = np.full(len(above), np.inf)
         found.append(np.divide(above, below, out=unbounded, where=below > 0.0))
-    tail = (1.0 - CONFIDENCE) / 2.0
     ratios = np.sort(np.concatenate(found))  # not interpolated: some may be infinite
-    low, high = (ratios[round(share * (num_resamples - 1))] for share in (tail, 1.0 - tail))
+    low, high = (ratios[round(share * (num_resamples - 1))] for share in (TAIL, 1.0 - TAIL))
     value = float(our.mean() / their.mean())
     return Estimate(value, float(low), float(high), min(len(our), len(their)))
 
@@ -169,12 +164,9 @@ def _middle_half(values: NDArray[Any], times: NDArray[Any]) -> NDArray[Any]:
     return means
 
 
-def _middle(values: NDArray[Any], confidence: float) -> tuple[float, float]:
-    """The interval that leaves the same share of (R,) values out at each end."""
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
-    tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(values, (tail, 1.0 - tail))
+def _middle(values: NDArray[Any]) -> tuple[float, float]:
+    """The 95 % interval that leaves the same share of (R,) values out at each end."""
+    low, high = np.quantile(values, (TAIL, 1.0 - TAIL))
     return float(low), float(high)
 
 

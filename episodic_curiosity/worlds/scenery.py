@@ -26,7 +26,7 @@ class EpisodePath(Protocol):
     @property
     def num_steps(self) -> int: ...
 
-    def way(self, step: int) -> Points:
+    def path(self, step: int) -> Points:
         """The places of the first steps, (step + 1, 2)."""
 
     def memories(self, step: int) -> Points:

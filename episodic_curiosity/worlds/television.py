@@ -141,23 +141,22 @@ class Television:
 
     def state(self) -> dict[str, Tensor]:
         """Returns a copy of the wrapped world's state and the television's."""
-        own = {"key": self._key, "changes": self._changes, "shown": self._shown}
-        own = {f"television.{name}": field.clone() for name, field in own.items()}
+        own = {name: field.clone() for name, field in self._fields().items()}
         return self._restorable().state() | own
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Resumes from the state of a world of the same task and size."""
-        own = {
-            "television.key": self._key,
-            "television.changes": self._changes,
-            "television.shown": self._shown,
-        }
+        own = self._fields()
         saved = {name: field for name, field in state.items() if name in own}
         if difference := first_difference(saved, own):
             raise ValueError(f"this is not a state of {self.spec.task}: it {difference}")
         self._restorable().load_state({k: v for k, v in state.items() if k not in own})
         for name, field in own.items():
             field.copy_(saved[name])
+
+    def _fields(self) -> dict[str, Tensor]:
+        fields = {"key": self._key, "changes": self._changes, "shown": self._shown}
+        return {f"television.{name}": field for name, field in fields.items()}
 
     def _split(self, snapshots: Tensor) -> tuple[Tensor, Tensor]:
         """Splits snapshots into the wrapped world's and the pictures shown."""

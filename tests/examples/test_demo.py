@@ -12,7 +12,7 @@ import pytest
 
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.presets import resolve
-from episodic_curiosity.show.report.curves import curve
+from episodic_curiosity.show.report.figures import thinned
 from examples import demo
 from examples.walks import walk
 from tests.show.report.test_page import assert_nothing_from_elsewhere, without_data
@@ -89,7 +89,7 @@ def test_its_curves_are_the_recorded_ones(shown):
         assert recorded
         for line in recorded:
             assert f": {line['coverage']:,.4g} cells at {line['steps']:,} steps<" in content
-    assert curve(folder / "ppo_eco__s5", "r_network_accuracy")
+    assert thinned(read_metrics(folder / "ppo_eco__s5"), "r_network_accuracy")
     assert content.count("<polyline") == 4 + 2 + 2  # coverage, bonus, accuracy
 
 

@@ -10,8 +10,8 @@ from episodic_curiosity.bonus.registry import methods
 from episodic_curiosity.runs import presets
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import resolve
-from episodic_curiosity.worlds.ant.config import AntConfig
-from episodic_curiosity.worlds.maze.config import MazeConfig
+from episodic_curiosity.worlds.ant.family import AntConfig
+from episodic_curiosity.worlds.maze.family import MazeConfig
 from episodic_curiosity.worlds.registry import make_world
 
 

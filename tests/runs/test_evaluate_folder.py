@@ -24,12 +24,12 @@ from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.record import write_config
 from episodic_curiosity.runs.stored_run import UntrustedError, read_run
 from episodic_curiosity.support import saving
-from episodic_curiosity.worlds.ant.config import AntConfig
-from episodic_curiosity.worlds.dmlab.config import DMLabConfig
-from episodic_curiosity.worlds.gymnasium.config import GymnasiumConfig
-from episodic_curiosity.worlds.maze.config import MazeConfig
+from episodic_curiosity.worlds.ant.family import AntConfig
+from episodic_curiosity.worlds.dmlab.family import DMLabConfig
+from episodic_curiosity.worlds.gymnasium.family import GymnasiumConfig
+from episodic_curiosity.worlds.maze.family import MazeConfig
 from episodic_curiosity.worlds.registry import make_world
-from episodic_curiosity.worlds.vizdoom.config import ViZDoomConfig
+from episodic_curiosity.worlds.vizdoom.family import ViZDoomConfig
 from tests.worlds.dmlab.builds import install
 
 

@@ -119,7 +119,7 @@ def test_lines_and_checkpoints_are_as_frequent_as_asked(tmp_path):
 
 
 def test_nothing_is_played_for_a_folder_that_cannot_be_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("episodic_curiosity.runs.train.make_world", None)
+    monkeypatch.setattr("episodic_curiosity.runs.build.make_world", None)
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(RunFolderError, match="file is a file; name a folder"):
@@ -127,7 +127,7 @@ def test_nothing_is_played_for_a_folder_that_cannot_be_one(tmp_path, monkeypatch
 
 
 def test_nothing_is_played_that_is_too_little_for_an_r_network(tmp_path, monkeypatch):
-    monkeypatch.setattr("episodic_curiosity.runs.train.make_world", None)
+    monkeypatch.setattr("episodic_curiosity.runs.build.make_world", None)
     run = tiny_run("ppo+ec")
     play = replace(run.r_network.random_play, steps=8)
     run = replace(run, r_network=replace(run.r_network, random_play=play))

@@ -5,7 +5,13 @@ import torch
 
 import episodic_curiosity as ec
 from episodic_curiosity.bonus.registry import find_method
-from episodic_curiosity.support.checks import check_at_least, check_number, check_views
+from episodic_curiosity.runs.config import RecordConfig
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_number,
+    check_type,
+    check_views,
+)
 
 CPU = torch.device("cpu")
 FRAME, VECTOR = (3, 8, 8), (6,)
@@ -24,6 +30,14 @@ def test_a_count_that_no_tensor_can_have():
     with pytest.raises(ValueError, match=r"num_envs must be at most .* of 401 digits"):
         check_at_least("num_envs", 10**400, 1)
     check_at_least("num_envs", 2**63 - 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"), [(ec.RNetwork, "an RNetwork"), (RecordConfig, "a RecordConfig")]
+)
+def test_a_type_has_its_article(wanted, words):
+    with pytest.raises(TypeError, match=f"^x must be {words}, got str$"):
+        check_type("x", "text", wanted)
 
 
 def test_a_memory_that_does_not_fit_is_refused_beforehand():

@@ -36,8 +36,8 @@ def test_interval_is_that_of_a_loop():
     for _ in range(200):
         picked = generator.integers(5, size=5)
         means.append(sum(values[i] for i in picked) / 5)
-    expected = np.percentile(means, [5, 95])
-    found = bootstrap_interval(values, confidence=0.9, num_resamples=200, seed=3)
+    expected = np.percentile(means, [2.5, 97.5])
+    found = bootstrap_interval(values, num_resamples=200, seed=3)
     assert found == pytest.approx(tuple(expected))
 
 
@@ -54,10 +54,10 @@ def test_interval_holds_the_mean_about_as_often_as_it_says():
     held = 0
     for number in range(400):
         sample = generator.normal(5.0, 2.0, size=40)
-        low, high = bootstrap_interval(sample, confidence=0.9, num_resamples=400, seed=number)
+        low, high = bootstrap_interval(sample, num_resamples=400, seed=number)
         held += low <= 5.0 <= high
-    # The percentile bootstrap is a little too narrow for small samples; 0.015 is one sigma.
-    assert 0.84 < held / 400 < 0.94
+    # The percentile bootstrap is a little too narrow for small samples; 0.011 is one sigma.
+    assert 0.9 < held / 400 < 0.97
 
 
 @pytest.mark.parametrize(("size", "share"), [(5, 0.84), (3, 0.73), (2, 0.51)])
@@ -89,8 +89,6 @@ def test_values_of_another_shape_are_refused(values):
 def test_other_bad_input():
     with pytest.raises(ValueError, match="finite"):
         summarise([1.0, float("nan")])
-    with pytest.raises(ValueError, match=r"confidence .* 1\.5"):
-        bootstrap_interval([1.0], confidence=1.5)
     with pytest.raises(ValueError, match="num_resamples"):
         bootstrap_interval([1.0], num_resamples=0)
 

@@ -40,15 +40,15 @@ class Episode:
     def num_steps(self) -> int:
         return len(self.reward) - 1
 
-    def way(self, step: int) -> Points:
+    def path(self, step: int) -> Points:
         """The path of the first steps, (step + 1, 2)."""
         return np.array(self.places[: step + 1], np.float32).reshape(-1, 2)
 
     def memories(self, step: int) -> Points:
         """The places where memory took a view in, up to that step."""
-        way = self.way(step)
-        stored = self.remembered[: len(way)]
-        return way[np.flatnonzero(stored)]
+        path = self.path(step)
+        stored = self.remembered[: len(path)]
+        return path[np.flatnonzero(stored)]
 
 
 class Filmed:
@@ -112,7 +112,7 @@ class Filmed:
 
     @property
     def is_over(self) -> bool:
-        """Whether all episodes have been recorded."""
+        """True once all episodes have been recorded."""
         return len(self.episodes) == self._num_episodes and not self._is_on
 
     def _rate(self, step: Step, actions: Tensor | None) -> tuple[float, bool]:
@@ -151,7 +151,7 @@ class Filmed:
             episode.places.append((x, y))
 
     def _is_due(self, episode: Episode) -> bool:
-        """Whether a picture is due; makes room for it."""
+        """True if a picture is due; makes room for it."""
         if episode.num_steps % self._stride:
             return False
         if len(episode.shots) == self._num_shots - 1:  # the last place is for the last step

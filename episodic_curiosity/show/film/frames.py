@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from episodic_curiosity.show.film import trail as way
+from episodic_curiosity.show.film import path_map
 from episodic_curiosity.show.film.episode import Episode
-from episodic_curiosity.show.film.trail import Colour, Way
+from episodic_curiosity.show.film.path_map import Colour, PathMap
 from episodic_curiosity.worlds.base import Picture
 
 PAPER, INK, PALE = (255, 255, 255), (26, 26, 26), (118, 118, 118)
 CURVE, ZERO = (42, 120, 214), (200, 200, 200)
-COLOURS = (PAPER, INK, PALE, CURVE, ZERO, *way.COLOURS)  # in every palette
+COLOURS = (PAPER, INK, PALE, CURVE, ZERO, *path_map.COLOURS)  # in every palette
 MARGIN, GAP = 8, 8
 LINE = 16  # height of a line of text, in pixels
 SMALL, LARGE = 12, 13  # font sizes
@@ -81,7 +81,7 @@ class Storyboard:
         shot = episode.shots[own]
         panels = dict(zip(self.captions, shot.pictures, strict=True))
         if self.map_cell is not None:
-            plan = Way(episode, self.map_cell, self.height).draw(shot.step)
+            plan = PathMap(episode, self.map_cell, self.height).draw(shot.step)
             panels[f"path, cells of {self.map_cell:g}"] = plan
         title = list(self.title)
         if len(self.episodes) > 1:

@@ -1,8 +1,15 @@
 """Films a run's agent, or an untrained agent on a task."""
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from episodic_curiosity.support.importing import import_object
+from episodic_curiosity.worlds.base import World
+from episodic_curiosity.worlds.registry import find_family, make_world
+from episodic_curiosity.worlds.scenery import Scenery, show_views
 
 try:
     import PIL  # noqa: F401, needed for every film
@@ -18,13 +25,11 @@ from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import Play
 from episodic_curiosity.runs.stored_run import read_run
 from episodic_curiosity.runs.train import make_agent
-from episodic_curiosity.show.film.cameras import open_scenery
 from episodic_curiosity.show.film.config import FilmConfig
 from episodic_curiosity.show.film.episode import Filmed
 from episodic_curiosity.show.film.film import check_film, write_film
 from episodic_curiosity.show.film.frames import Storyboard
 from episodic_curiosity.support.machine import find_device
-from episodic_curiosity.worlds.scenery import Scenery
 
 
 @dataclass(frozen=True)
@@ -114,3 +119,20 @@ def _film(
         has_bonus=bonus.pays,
     )
     return Film(out, story, write_film(out, story, config.colours))
+
+
+@contextlib.contextmanager
+def open_scenery(task: str, height: int, **options: Any) -> Iterator[Scenery]:
+    """Makes one environment with cameras; pictures have that height if the world can.
+
+    `options` are those of make_world. Closes the worlds that the cameras needed, too.
+    """
+    with contextlib.ExitStack() as opened:
+
+        def make(**changes: Any) -> World:
+            world = make_world(task, num_envs=1, **options | changes)
+            opened.callback(world.close)
+            return world
+
+        scenery = find_family(task).scenery
+        yield import_object(scenery)(make, height) if scenery else show_views(make())

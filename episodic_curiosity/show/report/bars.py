@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from episodic_curiosity.show.report.chart import WIDTH, Axis, Scale, caption
+from episodic_curiosity.show.report.chart import WIDTH, Axis, Scale, figure
 from episodic_curiosity.support.statistics import Estimate
 
 LEFT, RIGHT, BOTTOM = 100, 56, 22  # margins for the names, the numbers and the ticks
@@ -33,11 +33,7 @@ def bar_chart(title: str, x: Axis, bars: Sequence[Bar], note: str = "") -> str:
     drawing = [*_grid(across, bottom, x)]
     for number, bar in enumerate(bars):
         drawing.append(_drawn(bar, ROW * number + ROW / 2, across, x))
-    return (
-        f'<figure class="chart">{caption(title, note)}'
-        f'<svg viewBox="0 0 {WIDTH} {bottom + BOTTOM}" role="img" aria-label="{escape(title)}">'
-        f"{''.join(drawing)}</svg></figure>"
-    )
+    return figure(title, note, "", bottom + BOTTOM, drawing)
 
 
 def _grid(across: Scale, bottom: float, x: Axis) -> list[str]:
@@ -77,15 +73,15 @@ def _drawn(bar: Bar, middle: float, across: Scale, x: Axis) -> str:
 
 def _measured(name: str, found: Estimate, middle: float, across: Scale, x: Axis) -> list[str]:
     start, end = sorted((across(0.0), across(found.value)))
-    told = f"{name}, measured: {format(found.value, x.form)} {x.label}"
+    tooltip = f"{name}, measured: {format(found.value, x.form)} {x.label}"
     interval = []
     if found.num_values > 1:
-        told += f", {format(found.low, x.form)} to {format(found.high, x.form)}"
+        tooltip += f", {format(found.low, x.form)} to {format(found.high, x.form)}"
         low, high = across(found.low), across(found.high)
         interval = [f'<path class="interval" d="M{low:.1f} {middle}H{high:.1f}"/>']
     return [
         f'<rect x="{start:.1f}" y="{middle - THICK / 2}" width="{end - start:.1f}" '
-        f'height="{THICK}" rx="2"><title>{escape(told)}</title></rect>',
+        f'height="{THICK}" rx="2"><title>{escape(tooltip)}</title></rect>',
         *interval,
         _right(format(found.value, x.form), "value", middle),
     ]

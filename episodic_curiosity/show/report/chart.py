@@ -43,17 +43,17 @@ def line_chart(title: str, x: Axis, y: Axis, lines: Sequence[Line], note: str = 
     across = Scale.over([*x.shows, *(point[0] for point in points)], LEFT, WIDTH - RIGHT)
     up = Scale.over([*y.shows, *(point[1] for point in points)], HEIGHT - BOTTOM, TOP)
     drawing = [*_grid(across, up, x, y), *(_drawn(line, across, up, x, y) for line in lines)]
+    return figure(title, note, _legend(lines), HEIGHT, drawing)
+
+
+def figure(title: str, note: str, legend: str, height: int, drawing: Sequence[str]) -> str:
+    """The HTML element of a chart of this height; the note is below its title."""
+    below = f"<small>{escape(note)}</small>" if note else ""
     return (
-        f'<figure class="chart">{caption(title, note)}{_legend(lines)}'
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<figure class="chart"><figcaption>{escape(title)}{below}</figcaption>{legend}'
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f"{''.join(drawing)}</svg></figure>"
     )
-
-
-def caption(title: str, note: str) -> str:
-    """A title with a note."""
-    below = f"<small>{escape(note)}</small>" if note else ""
-    return f"<figcaption>{escape(title)}{below}</figcaption>"
 
 
 def nice_ticks(low: float, high: float) -> list[float]:
@@ -114,7 +114,7 @@ def _grid(across: Scale, up: Scale, x: Axis, y: Axis) -> list[str]:
 def _drawn(line: Line, across: Scale, up: Scale, x: Axis, y: Axis) -> str:
     """A line with tooltips at its points."""
     places = [(f"{across(a):.1f}", f"{up(b):.1f}") for a, b in line.points]
-    told = [
+    tooltips = [
         f'<circle cx="{left}" cy="{top}" r="{HOVER}"><title>{escape(line.name)}: '
         f"{format(b, y.form)} {escape(y.label)} at {a:,.0f} {escape(x.label)}</title></circle>"
         for (left, top), (a, b) in zip(places, line.points, strict=True)
@@ -125,7 +125,7 @@ def _drawn(line: Line, across: Scale, up: Scale, x: Axis, y: Axis) -> str:
     path = _path(line.points, across, up)
     return (
         f'<g class="c{line.colour}">{_before(line, across)}{thin}<polyline points="{path}"/>'
-        f"{''.join(told)}</g>"
+        f"{''.join(tooltips)}</g>"
     )
 
 

@@ -6,7 +6,7 @@ from statistics import mean
 from episodic_curiosity.experiments.claims import CLAIMS, Claim
 from episodic_curiosity.experiments.results import Result
 from episodic_curiosity.show.report import formatting
-from episodic_curiosity.show.report.grids import Grid, Place
+from episodic_curiosity.show.report.grids import Grid, TableCell
 from episodic_curiosity.show.report.page import Entry
 from episodic_curiosity.show.report.tables import Table
 from episodic_curiosity.support.statistics import Estimate, ratio_of_means
@@ -34,13 +34,13 @@ def claims_table(grids: Sequence[Grid]) -> Table:
     return Table(head, rows, aside=["claimed"])  # the text has it, too
 
 
-def measured_ratio(claim: Claim, better: Place, worse: Place) -> Estimate | str:
+def measured_ratio(claim: Claim, better: TableCell, worse: TableCell) -> Estimate | str:
     """The measured ratio, or the reason why there is none."""
     if claim.metric == "seconds_per_step":
         return _slowdown(worse, better)
     if claim.metric == "steps_to_success":
         return _sooner(better, worse)
-    ours, theirs = (mean(place.values) for place in (better, worse))
+    ours, theirs = (mean(cell.values) for cell in (better, worse))
     if theirs > 0:
         return ratio_of_means(better.values, worse.values)
     if theirs == 0 < ours:
@@ -66,7 +66,7 @@ def _measured(claim: Claim, grids: Sequence[Grid]) -> list[Entry]:
             continue
         task = f"{grid.world}/{claim.column}"
         rows = {row.name: row for row in grid.experiment.rows}
-        better, worse = (grid.place(rows[name], task) for name in (claim.better, claim.worse))
+        better, worse = (grid.cell(rows[name], task) for name in (claim.better, claim.worse))
         if better.results and worse.results:
             ratio = measured_ratio(claim, better, worse)
             is_timed = claim.metric == "seconds_per_step"
@@ -79,7 +79,7 @@ def _measured(claim: Claim, grids: Sequence[Grid]) -> list[Entry]:
     return found
 
 
-def _slowdown(slow: Place, fast: Place) -> Estimate | str:
+def _slowdown(slow: TableCell, fast: TableCell) -> Estimate | str:
     """The ratio of the seconds of complete runs, without the test."""
     if not slow.timings or not fast.timings:
         return "no timing"
@@ -87,12 +87,12 @@ def _slowdown(slow: Place, fast: Place) -> Estimate | str:
     return ratio_of_means(ours, theirs)
 
 
-def _sooner(soon: Place, late: Place) -> Estimate | str:
+def _sooner(soon: TableCell, late: TableCell) -> Estimate | str:
     never, found = [], []
-    for place in (late, soon):
-        steps = [steps_to_success(result) for result in place.results]
+    for cell in (late, soon):
+        steps = [steps_to_success(result) for result in cell.results]
         found.append(reached := [value for value in steps if value is not None])
         missing = len(steps) - len(reached)
         some = f" ({missing} of {len(steps)} seeds)" if reached else ""
-        never += [f"{place.row.name} never does{some}"] if missing else []
+        never += [f"{cell.row.name} never does{some}"] if missing else []
     return "; ".join(never) if never else ratio_of_means(*found)

@@ -1,6 +1,6 @@
 """Formats numbers as text."""
 
-from episodic_curiosity.show.report.grids import Grid, Place
+from episodic_curiosity.show.report.grids import Grid, TableCell
 from episodic_curiosity.support.statistics import Estimate
 
 UNITS = {
@@ -19,29 +19,29 @@ def form(metric: str, size: float) -> str:
     return f",.{decimals}f"
 
 
-def measured(place: Place) -> str:
+def measured(cell: TableCell) -> str:
     """The mean and, for several seeds, the standard deviation."""
-    short = place.summary
+    short = cell.summary
     if short is None:
         return "missing"
-    return _with_spread(short.mean, short.deviation, form(place.metric, short.mean))
+    return _with_spread(short.mean, short.deviation, form(cell.metric, short.mean))
 
 
-def published(place: Place) -> str:
+def published(cell: TableCell) -> str:
     """The number as the paper prints it, or a dash."""
-    number = place.published
+    number = cell.published
     if number is None:
         return "-"
-    if place.metric == "accuracy":
+    if cell.metric == "accuracy":
         return _with_spread(number.mean, number.spread, ".0%")
     decimals = max(map(_decimals, (number.mean, number.spread or 0.0)))
     return _with_spread(number.mean, number.spread, f",.{decimals}f")
 
 
-def published_with_seeds(place: Place) -> str:
+def published_with_seeds(cell: TableCell) -> str:
     """The same with the number of seeds in brackets, if the paper states it."""
-    seeds = place.published.seeds if place.published else None
-    return published(place) + ("" if seeds is None else f" ({seeds})")
+    seeds = cell.published.seeds if cell.published else None
+    return published(cell) + ("" if seeds is None else f" ({seeds})")
 
 
 def interval(found: Estimate, how: str) -> str:
@@ -63,9 +63,9 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def seeds(places: list[Place]) -> str:
-    """The number of seeds per place, or its range."""
-    numbers = sorted({len(place.results) for place in places if place.results})
+def seeds(cells: list[TableCell]) -> str:
+    """The number of seeds per cell, or its range."""
+    numbers = sorted({len(cell.results) for cell in cells if cell.results})
     if not numbers:
         return "no seeds"
     if len(numbers) == 1:
@@ -74,8 +74,8 @@ def seeds(places: list[Place]) -> str:
 
 
 def coverage(grid: Grid) -> str:
-    """The number of measured places of a grid."""
-    return f"{len(grid.measured)} of {len(grid.places)}"
+    """The number of measured cells of a grid."""
+    return f"{len(grid.measured)} of {len(grid.cells)}"
 
 
 def _with_spread(mean: float, spread: float | None, how: str) -> str:

@@ -1,8 +1,8 @@
 """Arranges results as the paper's tables.
 
-A place is a row of an experiment on one task, with all its seeds. A grid is all places of an
+A cell is a row of an experiment on one task, with all its seeds. A grid is all cells of an
 experiment in one world, trained with one preset for one number of steps. Means are taken only
-within a place, so that runs of 1M and 20M steps are never mixed.
+within a cell, so that runs of 1M and 20M steps are never mixed.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from episodic_curiosity.experiments.published import Published
 from episodic_curiosity.experiments.results import Key, Problem, Result
 from episodic_curiosity.experiments.tables import EXPERIMENTS, Experiment, Row
-from episodic_curiosity.show.report.eligible import Counted, Timing, count_results, mean_of
+from episodic_curiosity.show.report.selection import Selection, Timing, mean_of, select_results
 from episodic_curiosity.support.statistics import (
     Estimate,
     Summary,
@@ -35,7 +35,7 @@ class Regime(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class TableCell:
     """A row on one task: its measured and published numbers."""
 
     row: Row
@@ -92,64 +92,64 @@ class Grid:
     experiment: Experiment
     world: str
     regime: Regime
-    places: tuple[Place, ...]  # row by row
-    oracles: tuple[Place, ...]  # the Grid Oracle's with the same regime, if any
+    cells: tuple[TableCell, ...]  # row by row
+    oracles: tuple[TableCell, ...]  # the Grid Oracle's with the same regime, if any
 
     @property
     def tasks(self) -> tuple[str, ...]:
         return self.experiment.tasks(self.world)
 
-    def place(self, row: Row, task: str) -> Place:
-        return next(each for each in self.places if (each.row, each.task) == (row, task))
+    def cell(self, row: Row, task: str) -> TableCell:
+        return next(each for each in self.cells if (each.row, each.task) == (row, task))
 
-    def oracle(self, task: str) -> Place | None:
+    def oracle(self, task: str) -> TableCell | None:
         return next((each for each in self.oracles if each.task == task), None)
 
     @property
-    def measured(self) -> list[Place]:
-        return [place for place in self.places if place.results]
+    def measured(self) -> list[TableCell]:
+        return [cell for cell in self.cells if cell.results]
 
     @property
     def is_begun(self) -> bool:
         """True if more was measured than the cells shared with Table 1."""
-        return any(place.key.table == self.experiment.name for place in self.measured)
+        return any(cell.key.table == self.experiment.name for cell in self.measured)
 
 
 class Layout(NamedTuple):
     """The content of a report."""
 
     grids: list[Grid]  # in the order of the paper, each experiment at least once
-    others: list[Place]  # of tables that are not in the paper, one per metric
+    others: list[TableCell]  # of tables that are not in the paper, one per metric
     problems: list[Problem]  # files that were not counted, and why
 
 
 def lay_out(folder: Path) -> Layout:
     """Sorts a folder's results into grids; results that fit none become problems."""
-    counted = count_results(folder)
-    regimes = sorted({Regime(key.preset, key.steps) for key in counted.results}, reverse=True)
+    selected = select_results(folder)
+    regimes = sorted({Regime(key.preset, key.steps) for key in selected.results}, reverse=True)
     grids = []
     for experiment in EXPERIMENTS.values():
         found = [
             grid
             for world in experiment.worlds
             for regime in regimes
-            if (grid := _grid(experiment, world, regime, counted)).is_begun
+            if (grid := _grid(experiment, world, regime, selected)).is_begun
         ]
         as_published = Regime("paper", experiment.steps)
-        grids += found or [_grid(experiment, experiment.worlds[0], as_published, counted)]
-    return Layout(grids, _others(counted), counted.problems)
+        grids += found or [_grid(experiment, experiment.worlds[0], as_published, selected)]
+    return Layout(grids, _others(selected), selected.problems)
 
 
-def _grid(experiment: Experiment, world: str, regime: Regime, counted: Counted) -> Grid:
-    def place(source: Experiment, row: Row, task: str) -> Place:
-        key = source.key(row, task, *regime, seed=0)
-        return Place(
+def _grid(experiment: Experiment, world: str, regime: Regime, selected: Selection) -> Grid:
+    def cell(source: Experiment, row: Row, task: str) -> TableCell:
+        key = source.cell(row, task, *regime, seed=0).key
+        return TableCell(
             row=row,
             task=task,
             metric=source.metric(task),
             key=key,
-            results=counted.results.get(key, ()),
-            timings=counted.timings.get(key, ()),
+            results=selected.results.get(key, ()),
+            timings=selected.timings.get(key, ()),
             published=source.published(row, task),
         )
 
@@ -158,9 +158,9 @@ def _grid(experiment: Experiment, world: str, regime: Regime, counted: Counted) 
         experiment=experiment,
         world=world,
         regime=regime,
-        places=tuple(place(experiment, row, task) for row in experiment.rows for task in tasks),
+        cells=tuple(cell(experiment, row, task) for row in experiment.rows for task in tasks),
         oracles=tuple(
-            place(source, row, task)
+            cell(source, row, task)
             for source in {each.name: each for each in (experiment, table1)}.values()
             if experiment.measure == "agent" and world in source.worlds
             for row in source.rows
@@ -171,10 +171,10 @@ def _grid(experiment: Experiment, world: str, regime: Regime, counted: Counted) 
     )
 
 
-def _others(counted: Counted) -> list[Place]:
-    """Results of tables that are not in the paper, one place per metric."""
+def _others(selected: Selection) -> list[TableCell]:
+    """Results of tables that are not in the paper, one cell per metric."""
     return [
-        Place(
+        TableCell(
             row=Row(
                 name=key.method + (f"@{key.variant}" if key.variant else ""), method=key.method
             ),
@@ -182,10 +182,10 @@ def _others(counted: Counted) -> list[Place]:
             metric=metric,
             key=key,
             results=results,
-            timings=counted.timings[key],
+            timings=selected.timings[key],
             published=None,
         )
-        for key, results in counted.results.items()
+        for key, results in selected.results.items()
         if key.table not in EXPERIMENTS
         for metric in results[0].metrics
         if all(mean_of(result, metric) is not None for result in results)

@@ -6,18 +6,12 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from episodic_curiosity.show.report import formatting
+from episodic_curiosity.show.report import formatting, tables
 from episodic_curiosity.show.report.claim_tables import claims_table
 from episodic_curiosity.show.report.grids import Grid, Layout
 from episodic_curiosity.show.report.page import Entry
 from episodic_curiosity.show.report.results_page import READING, table_command
-from episodic_curiosity.show.report.tables import (
-    Table,
-    beside_table,
-    numbers_table,
-    overall_table,
-    plain_table,
-)
+from episodic_curiosity.show.report.tables import Table
 from episodic_curiosity.support.checks import printable
 
 
@@ -33,10 +27,10 @@ def results_markdown(layout: Layout, folder: Path, command: str) -> str:
         markdown_table(claims_table(layout.grids)),
         *(_grid(grid, folder) for grid in measured),
     ]
-    for table, places in groupby(layout.others, key=lambda place: place.key.table):
+    for table, cells in groupby(layout.others, key=lambda cell: cell.key.table):
         parts += [
             f"## Not in the paper: {escaped(table)}",
-            markdown_table(plain_table(list(places))),
+            markdown_table(tables.plain_table(list(cells))),
         ]
     if layout.problems:
         reasons = (f"- {escaped(problem.reason)}" for problem in layout.problems)
@@ -59,15 +53,15 @@ def _grid(grid: Grid, folder: Path) -> str:
         f"In the paper: {experiment.source}. {formatting.coverage(grid)} cells measured, "
         f"{formatting.seeds(grid.measured)} each."
         + (f" Note: {experiment.note}." if experiment.note else ""),
-        markdown_table(beside_table(grid)),
+        markdown_table(tables.beside_table(grid)),
     ]
-    over_all = overall_table(grid)
+    over_all = tables.overall_table(grid)
     if over_all.rows:
         parts += ["Over all tasks:", markdown_table(over_all)]
-    seeds = max(len(place.results) for place in grid.measured)
+    seeds = max(len(cell.results) for cell in grid.measured)
     parts += [
         "All numbers:",
-        markdown_table(numbers_table(grid)),
+        markdown_table(tables.numbers_table(grid)),
         f"```\n{table_command(grid, folder, seeds)}\n```",
     ]
     return "\n\n".join(parts)

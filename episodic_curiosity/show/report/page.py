@@ -7,11 +7,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
-from typing import Any, NamedTuple
-
-from numpy.typing import NDArray
-
-from episodic_curiosity.show.report.png import data_uri
+from typing import NamedTuple
 
 
 class Entry(NamedTuple):
@@ -89,21 +85,6 @@ def table(
         for tag, row in (("th", head), *(("td", row) for row in rows))
     ]
     return f'<div class="scroll"><table>{"".join(lines)}</table></div>\n'
-
-
-def picture(pixels: NDArray[Any], caption: str, colour: int | None = None) -> str:
-    """An (H, W, 3) uint8 picture with a caption."""
-    height, width = pixels.shape[:2]
-    mark = f'<span class="c{colour}"><i></i></span>' if colour else ""
-    return (
-        f'<figure><img src="{data_uri(pixels)}" width="{width}" height="{height}" '
-        f'alt="{escape(caption)}"><figcaption>{mark}{escape(caption)}</figcaption></figure>'
-    )
-
-
-def card(title: str, *parts: str) -> str:
-    """A framed group of parts."""
-    return f'<div class="card"><h3>{escape(title)}</h3>{"".join(parts)}</div>'
 
 
 def commands(text: str) -> str:

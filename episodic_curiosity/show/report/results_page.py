@@ -6,19 +6,11 @@ from itertools import groupby
 from pathlib import Path
 
 from episodic_curiosity.experiments.results import Problem
-from episodic_curiosity.show.report import claim_tables as promises
-from episodic_curiosity.show.report import formatting, page
+from episodic_curiosity.show.report import claim_tables, formatting, page, tables
 from episodic_curiosity.show.report.figures import bar_charts, curve_charts
-from episodic_curiosity.show.report.grids import Grid, Layout, Place, Regime
+from episodic_curiosity.show.report.grids import Grid, Layout, Regime, TableCell
 from episodic_curiosity.show.report.page import Entry
-from episodic_curiosity.show.report.tables import (
-    Table,
-    beside_table,
-    numbers_table,
-    overall_table,
-    plain_table,
-    short_name,
-)
+from episodic_curiosity.show.report.tables import Table, short_name
 
 SEEDS = 5  # default of `curiosity table`, used if the paper does not state its seeds
 READING = (
@@ -33,7 +25,7 @@ READING = (
     "a run of X on the same task, over tasks with at least two seeds of both; 0.50 is a draw. "
     "Normalised means divided by the mean of the Grid Oracle, which knows its position, with "
     "the same preset and steps; the intervals take that mean as given.",
-    promises.READING,
+    claim_tables.READING,
     "Steps/s while training are the median over updates, without the work on R-networks; "
     "overall is all steps over the duration of the run, with compilation, without the test.",
 )
@@ -54,14 +46,14 @@ def results_page(layout: Layout, folder: Path) -> str:
         *_problems(layout.problems),
         page.section("Experiments", page.table(*_contents(layout.grids))),
         page.section(
-            "Claims of the paper's text", page.table(*promises.claims_table(layout.grids))
+            "Claims of the paper's text", page.table(*claim_tables.claims_table(layout.grids))
         ),
         page.section("Notes", *map(page.paragraph, READING)),
     ]
     for _, group in groupby(layout.grids, key=lambda grid: grid.experiment.name):
         sections.append(_experiment(list(group), folder))
-    for table, places in groupby(layout.others, key=lambda place: place.key.table):
-        sections.append(_other(table, list(places)))
+    for table, cells in groupby(layout.others, key=lambda cell: cell.key.table):
+        sections.append(_other(table, list(cells)))
     return page.page(
         "Episodic curiosity: measured and published results",
         "Every experiment of the paper, with the published numbers and those measured here, "
@@ -72,8 +64,8 @@ def results_page(layout: Layout, folder: Path) -> str:
 
 def _tiles(layout: Layout) -> list[str]:
     grids = layout.grids
-    places = [*layout.others, *(place for grid in grids for place in grid.places)]
-    runs = {result.key for place in places for result in place.results}
+    cells = [*layout.others, *(cell for grid in grids for cell in grid.cells)]
+    runs = {result.key for cell in cells for result in cell.results}
     begun = {grid.experiment.name for grid in grids if grid.is_begun}
     experiments = {grid.experiment.name for grid in grids}
     settings = {str(Regime(key.preset, key.steps)) for key in runs}
@@ -128,7 +120,7 @@ def _unmeasured(grid: Grid, folder: Path) -> str:
     unsaid = "" if seeds else " (the paper does not state its number of seeds)"
     return page.block(
         "Not measured yet",
-        page.table(*beside_table(grid)),
+        page.table(*tables.beside_table(grid)),
         page.paragraph(f"The command to measure it as published{unsaid}:"),
         page.commands(table_command(grid, folder, seeds or SEEDS)),
     )
@@ -136,8 +128,8 @@ def _unmeasured(grid: Grid, folder: Path) -> str:
 
 def _measured(grid: Grid, folder: Path) -> str:
     where = f"{grid.world}, {grid.regime}"
-    parts = [page.table(*beside_table(grid))]
-    over_all = overall_table(grid)
+    parts = [page.table(*tables.beside_table(grid))]
+    over_all = tables.overall_table(grid)
     if over_all.rows:
         parts += [page.paragraph("Over all tasks:"), page.table(*over_all)]
     if bars := bar_charts(grid):
@@ -145,7 +137,7 @@ def _measured(grid: Grid, folder: Path) -> str:
     if curves := curve_charts(grid):
         parts += [page.row(curves, "charts"), page.paragraph(ABOUT_CURVES)]
     parts += [
-        page.fold(f"All numbers: {where}", page.table(*numbers_table(grid))),
+        page.fold(f"All numbers: {where}", page.table(*tables.numbers_table(grid))),
         page.fold(f"Commands: {where}", *_commands(grid, folder)),
     ]
     return page.block(where, *parts)
@@ -153,45 +145,44 @@ def _measured(grid: Grid, folder: Path) -> str:
 
 def _commands(grid: Grid, folder: Path) -> list[str]:
     parts = []
-    if len(grid.measured) < len(grid.places):
-        num_seeds = max(len(place.results) for place in grid.measured)
+    if len(grid.measured) < len(grid.cells):
+        num_seeds = max(len(cell.results) for cell in grid.measured)
         parts += [
             page.paragraph("The command for the missing cells:"),
             page.commands(table_command(grid, folder, num_seeds)),
         ]
-    for place in grid.measured:
-        name = f"{short_name(place.task)}, {place.row.name}"
-        parts += _command(f"{name}: {grid.regime}", place)
+    for cell in grid.measured:
+        name = f"{short_name(cell.task)}, {cell.row.name}"
+        parts += _command(f"{name}: {grid.regime}", cell)
     return parts
 
 
-def _other(table: str, places: Sequence[Place]) -> str:
+def _other(table: str, cells: Sequence[TableCell]) -> str:
     """The section of a table that is not in the paper."""
     commands = [
         part
-        for place in {place.key: place for place in places}.values()
+        for cell in {cell.key: cell for cell in cells}.values()
         for part in _command(
-            f"{place.task}, {place.row.name}: {Regime(place.key.preset, place.key.steps)}",
-            place,
+            f"{cell.task}, {cell.row.name}: {Regime(cell.key.preset, cell.key.steps)}", cell
         )
     ]
     return page.section(
         f"Not in the paper: {table}",
-        page.table(*plain_table(places)),
+        page.table(*tables.plain_table(cells)),
         page.fold("Commands", *commands),
     )
 
 
-def _command(name: str, place: Place) -> list[str]:
-    commands = [result.command for result in place.results if result.command]
+def _command(name: str, cell: TableCell) -> list[str]:
+    commands = [result.command for result in cell.results if result.command]
     return [
-        page.paragraph(f"{name}; code {', '.join(place.codes)}"),
+        page.paragraph(f"{name}; code {', '.join(cell.codes)}"),
         *([page.commands("\n".join(commands))] if commands else []),
     ]
 
 
 def table_command(grid: Grid, folder: Path, num_seeds: int) -> str:
-    """The command that measures the missing places of a grid."""
+    """The command that measures the missing cells of a grid."""
     preset, steps = grid.regime
     return (
         f"curiosity table {grid.experiment.name} --world {grid.world} --preset {preset} "

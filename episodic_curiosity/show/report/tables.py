@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from episodic_curiosity.show.report import formatting
-from episodic_curiosity.show.report.comparing import Overall, baseline, improvement, overall
-from episodic_curiosity.show.report.grids import Grid, Place
+from episodic_curiosity.show.report.comparison import Overall, baseline, improvement, overall
+from episodic_curiosity.show.report.grids import Grid, TableCell
 from episodic_curiosity.show.report.page import Entry
 from episodic_curiosity.worlds.family import split_task
 
@@ -32,7 +32,7 @@ def beside_table(grid: Grid) -> Table:
     corner = str(grid.regime) if grid.measured else "not measured"
     head = [corner, *(short_name(task) for task in grid.tasks)]
     rows = [
-        [Entry(row.name, colour=number), *(_both(grid.place(row, task)) for task in grid.tasks)]
+        [Entry(row.name, colour=number), *(_both(grid.cell(row, task)) for task in grid.tasks)]
         for number, row in enumerate(grid.experiment.rows, 1)
     ]
     return Table(head, rows)
@@ -56,38 +56,31 @@ def overall_table(grid: Grid) -> Table:
 
 
 def numbers_table(grid: Grid) -> Table:
-    """All numbers of every measured place."""
+    """All numbers of every measured cell."""
     head = ["task", "method", *EXTENT, *NUMBERS, f"P(better than {baseline(grid).name})"]
     head += ["published", "measured / published", *TIME]
-    by_task = sorted(grid.measured, key=lambda place: grid.tasks.index(place.task))
+    by_task = sorted(grid.measured, key=lambda cell: grid.tasks.index(cell.task))
     rows = [
         [
-            short_name(place.task),
-            place.row.name,
-            *_extent(place),
-            *_numbers(place),
-            formatting.estimate(improvement(grid, place.row, place.task)),
-            formatting.published_with_seeds(place),
-            _beside_published(place),
-            *_time(place),
+            short_name(cell.task),
+            cell.row.name,
+            *_extent(cell),
+            *_numbers(cell),
+            formatting.estimate(improvement(grid, cell.row, cell.task)),
+            formatting.published_with_seeds(cell),
+            _beside_published(cell),
+            *_time(cell),
         ]
-        for place in by_task
+        for cell in by_task
     ]
     return Table(head, rows)
 
 
-def plain_table(places: Sequence[Place]) -> Table:
+def plain_table(cells: Sequence[TableCell]) -> Table:
     """Places that are not in the paper, without published numbers."""
     rows = [
-        [
-            place.task,
-            place.row.name,
-            place.metric,
-            *_extent(place),
-            *_numbers(place),
-            *_time(place),
-        ]
-        for place in places
+        [cell.task, cell.row.name, cell.metric, *_extent(cell), *_numbers(cell), *_time(cell)]
+        for cell in cells
     ]
     return Table(["task", "method", "number", *EXTENT, *NUMBERS, *TIME], rows)
 
@@ -98,39 +91,39 @@ def short_name(task: str) -> str:
 
 
 def _score(line: Overall, num_tasks: int) -> list[str]:
-    counted = f"{line.num_tasks} of {num_tasks}"
+    scored = f"{line.num_tasks} of {num_tasks}"
     if line.score is None:
-        return ["-", "-", counted]
-    return [f"{line.score.value:.2f}", formatting.interval(line.score, ".2f"), counted]
+        return ["-", "-", scored]
+    return [f"{line.score.value:.2f}", formatting.interval(line.score, ".2f"), scored]
 
 
-def _both(place: Place) -> Entry:
-    paper = [f"paper {formatting.published_with_seeds(place)}"] if place.published else []
-    if not place.results:
+def _both(cell: TableCell) -> Entry:
+    paper = [f"paper {formatting.published_with_seeds(cell)}"] if cell.published else []
+    if not cell.results:
         return Entry("missing", paper, kind="missing")
-    seeds = formatting.count(len(place.results), "seed")
-    return Entry(formatting.measured(place), [seeds, *_mixed(place), *paper])
+    seeds = formatting.count(len(cell.results), "seed")
+    return Entry(formatting.measured(cell), [seeds, *_mixed(cell), *paper])
 
 
-def _mixed(place: Place) -> list[str]:
+def _mixed(cell: TableCell) -> list[str]:
     """A note if a mean is over results of several code versions."""
-    return [f"{len(place.codes)} code versions"] if len(place.codes) > 1 else []
+    return [f"{len(cell.codes)} code versions"] if len(cell.codes) > 1 else []
 
 
-def _extent(place: Place) -> list[str | Entry]:
+def _extent(cell: TableCell) -> list[str | Entry]:
     return [
-        place.key.preset,
-        f"{place.key.steps:,}",
-        Entry(str(len(place.results)), _mixed(place)),
-        "-" if place.episodes is None else f"{place.episodes:,}",
+        cell.key.preset,
+        f"{cell.key.steps:,}",
+        Entry(str(len(cell.results)), _mixed(cell)),
+        "-" if cell.episodes is None else f"{cell.episodes:,}",
     ]
 
 
-def _numbers(place: Place) -> list[str | Entry]:
-    short, middle = place.summary, place.middle
+def _numbers(cell: TableCell) -> list[str | Entry]:
+    short, middle = cell.summary, cell.middle
     assert short is not None
     assert middle is not None
-    how = formatting.form(place.metric, short.mean)
+    how = formatting.form(cell.metric, short.mean)
     return [
         format(short.mean, how),
         "-" if short.deviation is None else format(short.deviation, how),
@@ -139,20 +132,20 @@ def _numbers(place: Place) -> list[str | Entry]:
     ]
 
 
-def _beside_published(place: Place) -> str:
-    if place.summary is None or place.published is None or not place.published.mean:
+def _beside_published(cell: TableCell) -> str:
+    if cell.summary is None or cell.published is None or not cell.published.mean:
         return "-"
-    return f"{place.summary.mean / place.published.mean:.2f}"
+    return f"{cell.summary.mean / cell.published.mean:.2f}"
 
 
-def _time(place: Place) -> list[str | Entry]:
+def _time(cell: TableCell) -> list[str | Entry]:
     """Minutes and steps/s of a run, as means over its seeds, and the hardware."""
-    minutes = _mean([timing["seconds"] / 60 for timing in place.timings], ",.1f")
+    minutes = _mean([timing["seconds"] / 60 for timing in cell.timings], ",.1f")
     rates = [
-        _mean([timing[rate] for timing in place.timings if rate in timing], ",.0f")
+        _mean([timing[rate] for timing in cell.timings if rate in timing], ",.0f")
         for rate in RATES.values()
     ]
-    hardware = sorted({str(timing.get("hardware", "-")) for timing in place.timings})
+    hardware = sorted({str(timing.get("hardware", "-")) for timing in cell.timings})
     return [minutes, *rates, ", ".join(hardware) or "-"]
 
 

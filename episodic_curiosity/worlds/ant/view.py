@@ -16,7 +16,7 @@ from torch import Tensor
 from episodic_curiosity.support.compiling import compile_varying
 from episodic_curiosity.worlds.ant import view_torch
 from episodic_curiosity.worlds.ant.scene import Scene
-from episodic_curiosity.worlds.ant.texels import make_texels
+from episodic_curiosity.worlds.ant.textures import make_texels
 from episodic_curiosity.worlds.ant.view_torch import Lens
 
 

@@ -13,7 +13,6 @@ from numba import njit, prange
 from torch import Tensor
 
 from episodic_curiosity.support.numba_setup import match_threads
-from episodic_curiosity.worlds.ant import texels as table
 from episodic_curiosity.worlds.ant import textures
 from episodic_curiosity.worlds.ant.scene import FLOOR_TILES, TILE, Scene, camera_axes
 from episodic_curiosity.worlds.ant.view_torch import Lens
@@ -49,9 +48,9 @@ def render(lens: Lens, texels: Tensor, scene: Scene) -> Tensor:
         sharpness=f32(math.sqrt(2) * textures.SIZE / TILE * lens.pixel),
         size=textures.SIZE,
         num_textures=textures.NUM_TEXTURES,
-        tile_texels=table.TILE_TEXELS,
-        sky=table.SKY,
-        sky_texels=table.SKY_TEXELS,
+        tile_texels=textures.TILE_TEXELS,
+        sky=textures.SKY,
+        sky_texels=textures.SKY_TEXELS,
     )
     frames = torch.empty(len(scene.floor), 3, height, width, dtype=torch.uint8)
     match_threads()

@@ -18,8 +18,14 @@ from episodic_curiosity.worlds.ant.scene import (
     camera_axes,
     tile_texture,
 )
-from episodic_curiosity.worlds.ant.texels import FAR, NUM_LEVELS, SKY, SKY_TEXELS, TILE_TEXELS
-from episodic_curiosity.worlds.ant.textures import SIZE
+from episodic_curiosity.worlds.ant.textures import (
+    FAR,
+    NUM_LEVELS,
+    SIZE,
+    SKY,
+    SKY_TEXELS,
+    TILE_TEXELS,
+)
 
 
 class Lens(NamedTuple):

@@ -1,7 +1,12 @@
 """One DeepMind Lab environment, with the engine interface of worlds/processes/worker.py."""
 
+import importlib
+import importlib.util
 import os
+import sys
+from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -9,7 +14,6 @@ from numpy.typing import NDArray
 
 from .far_starts import with_far_starts
 from .level_cache import LevelCache
-from .loading import load_lab
 
 VIEW = "DEBUG.CAMERA.PLAYER_VIEW_NO_RETICLE"  # (3, h, w), without head-up display
 POSITION, ROTATION = "DEBUG.POS.TRANS", "DEBUG.POS.ROT"  # x, y, z; pitch, yaw, roll
@@ -18,6 +22,8 @@ LAYOUT = "DEBUG.MAZE.LAYOUT"  # empty for levels that are not mazes
 NEEDED, WELCOME = (VIEW, POSITION, ROTATION), (REMAINING, LAYOUT)
 LARGEST_SEED = 2**31 - 1
 LAYOUT_BYTES = 4096
+# The package `deepmind_lab` imports these only to find and load its shared library.
+GONE = ("imp", "pkg_resources")  # missing from Python 3.12 on, or without setuptools
 
 
 def observed_fields(height: int, width: int) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -124,3 +130,32 @@ class LabEngine:
         far = with_far_starts(layout, self._far_starts, seed)
         self._lab.write_property("params.overrideEntityLayer", far)
         self._lab.write_property("params.overrideVariationsLayer", variations)
+
+
+def load_lab(name: str = "deepmind_lab") -> ModuleType:
+    """Imports the module `deepmind_lab`, also where its package's loader no longer works.
+
+    Its shared library is loaded directly if `__init__` needs GONE.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if missing.name == "dm_env":
+            raise ImportError(
+                f"{name} imports dm_env, which its wheel does not install: pip install dm-env"
+            ) from missing
+        if missing.name not in GONE:
+            raise
+    package = importlib.util.find_spec(name)
+    assert package is not None
+    assert package.origin is not None
+    file = Path(package.origin).with_name(f"{name}.so")
+    spec = importlib.util.spec_from_file_location(
+        name, file, loader=ExtensionFileLoader(name, str(file))
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # the library looks itself up here
+    spec.loader.exec_module(module)
+    return module

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine import LabEngine, observed_fields
-from .loading import load_lab
+from .engine import LabEngine, load_lab, observed_fields
 
 LONGEST_ERROR = 1000  # characters
 

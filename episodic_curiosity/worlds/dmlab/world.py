@@ -18,7 +18,6 @@ from torch import Tensor
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_size
 from episodic_curiosity.support.machine import num_cores
 from episodic_curiosity.worlds.base import Picture, Split, WorldSpec
-from episodic_curiosity.worlds.dmlab.area import AreaResize
 from episodic_curiosity.worlds.dmlab.build import check_installed, examine_build
 from episodic_curiosity.worlds.dmlab.engine import observed_fields
 from episodic_curiosity.worlds.dmlab.levels import (
@@ -226,3 +225,27 @@ def _needs_far_starts(task: str, redraw_starts: bool) -> bool:
         )
     logger.warning("%s: starts are drawn from the layout instead", lacks)
     return True
+
+
+class AreaResize:
+    """Resizes (n, 3, h, w) bytes to (n, 3, H, W)."""
+
+    def __init__(
+        self, old: tuple[int, int], new: tuple[int, int], device: torch.device
+    ) -> None:
+        self._rows, self._columns = (
+            _shares(*sides).to(device) for sides in zip(old, new, strict=True)
+        )  # (H, h), (W, w)
+
+    def __call__(self, frames: Tensor) -> Tensor:
+        resized = self._rows @ frames.to(torch.float32) @ self._columns.T
+        return (resized + 0.5).to(torch.uint8)  # rounded
+
+
+def _shares(old: int, new: int) -> Tensor:
+    """The weight of each old pixel in each new pixel, (new, old)."""
+    edges = torch.arange(old + 1, dtype=torch.float64)
+    begin = torch.arange(new, dtype=torch.float64)[:, None] * old / new
+    end = begin + old / new
+    covered = torch.minimum(end, edges[1:]) - torch.maximum(begin, edges[:-1])
+    return (covered.clamp(min=0.0) * new / old).to(torch.float32)

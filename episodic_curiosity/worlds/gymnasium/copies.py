@@ -8,10 +8,13 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
-from episodic_curiosity.worlds.gymnasium.config import Vectorization
-from episodic_curiosity.worlds.gymnasium.packages import find_package, import_package
-from episodic_curiosity.worlds.gymnasium.parts import pick_part
+from episodic_curiosity.worlds.gymnasium.packages import (
+    Vectorization,
+    find_package,
+    import_package,
+)
 from episodic_curiosity.worlds.gymnasium.processes import EnvProcesses
+from episodic_curiosity.worlds.gymnasium.spaces import pick_part
 
 # For environments without a limit: 30 minutes of Atari, the longest episodes in common use.
 LONGEST_EPISODE = 27_000
@@ -39,7 +42,10 @@ def make_copies(
             and package.own_vectors
             and key is None
         ):
-            env = _make_own(spec, num_envs, episode_steps, arguments)
+            steps = {} if episode_steps is None else {"max_episode_steps": episode_steps}
+            env = gymnasium.make_vec(
+                spec, num_envs, vectorization_mode="vector_entry_point", **arguments | steps
+            )
             if env.metadata.get("autoreset_mode") is AutoresetMode.SAME_STEP:
                 limit = getattr(env.unwrapped, "max_episode_steps", episode_steps)
                 return env, limit or spec.max_episode_steps or LONGEST_EPISODE
@@ -83,14 +89,3 @@ def _find_spec(name: str) -> EnvSpec:
         raise ValueError(
             f"gym/{name} cannot be made: Gymnasium has no id {registered}; {advice}"
         ) from None
-
-
-def _make_own(
-    spec: EnvSpec, num_envs: int, episode_steps: int | None, arguments: dict[str, Any]
-) -> VectorEnv[Any, Any, Any]:
-    """Makes the environment's own vector form."""
-    if episode_steps is not None:
-        arguments = {**arguments, "max_episode_steps": episode_steps}
-    return gymnasium.make_vec(
-        spec, num_envs, vectorization_mode="vector_entry_point", **arguments
-    )

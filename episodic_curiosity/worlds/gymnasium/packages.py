@@ -4,9 +4,11 @@ Gymnasium knows an id once the package that registers it was imported.
 """
 
 import importlib
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from episodic_curiosity.worlds.family import FrameSizes
+
+Vectorization = Literal["auto", "sync", "async", "vector_entry_point"]  # how copies are stepped
 
 
 class Package(NamedTuple):

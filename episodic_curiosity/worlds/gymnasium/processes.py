@@ -1,4 +1,4 @@
-"""Gymnasium environments in processes of their own; one that dies or freezes is replaced.
+"""Gymnasium environments in separate processes; one that dies or freezes is replaced.
 
 Gymnasium's AsyncVectorEnv waits for ever for a process that was killed or is frozen.
 Shapes: N environments.
@@ -35,7 +35,7 @@ from gymnasium.vector.utils import (
 from numpy.typing import NDArray
 
 from episodic_curiosity.support.checks import check_number
-from episodic_curiosity.worlds.faults import MAX_RESTARTS, FaultLimit
+from episodic_curiosity.worlds.processes.workers import MAX_RESTARTS, FaultLimit
 
 PATIENCE = 2.0  # seconds that processes get to exit
 START = 60.0  # seconds that a new process gets at least: it may have to import everything

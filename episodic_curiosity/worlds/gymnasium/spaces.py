@@ -6,6 +6,7 @@ Shapes: N environments, C channels, F features, A entries of an action.
 from math import prod
 from typing import Any
 
+import gymnasium
 import numpy as np
 import torch
 from gymnasium import Space, spaces
@@ -15,9 +16,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from episodic_curiosity.support.checks import check_size
-from episodic_curiosity.worlds.gymnasium.parts import flat_space, is_frame
 
 Array = NDArray[Any]
+IMAGE = "image"  # the usual name of a frame in a dictionary of observations
 MOST_JOINT_ACTIONS = 1024  # limit on the combinations of a MultiDiscrete action
 
 
@@ -199,3 +200,61 @@ def _resize(frames: Tensor, size: tuple[int, int] | None) -> Tensor:
         return frames
     resized = functional.interpolate(frames.float(), size=size, mode="area")
     return resized if frames.is_floating_point() else resized.round().to(frames.dtype)
+
+
+class OnePart(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """An environment that observes one part of its dictionary."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], key: str) -> None:
+        super().__init__(env)
+        assert isinstance(env.observation_space, spaces.Dict)
+        self.observation_space = env.observation_space[key]
+        self._key = key
+
+    def observation(self, observation: Any) -> Any:
+        return observation[self._key]
+
+
+def pick_part(env: gymnasium.Env[Any, Any], key: str | None) -> gymnasium.Env[Any, Any]:
+    """The environment with one part of its observations, of this key or the usual one."""
+    space = env.observation_space
+    if not isinstance(space, spaces.Dict):
+        if key is not None:
+            raise ValueError(
+                f"key is for dictionaries of observations, got {key!r} for {space}"
+            )
+        return env
+    if key is not None and key not in space.spaces:
+        raise ValueError(f"key must be one of {', '.join(space.spaces)}, got {key!r}")
+    key = key or usual_part(space)
+    return env if key is None else OnePart(env, key)
+
+
+def usual_part(space: spaces.Dict) -> str | None:
+    """The key "image", or that of the only frame; None: all parts, as one vector.
+
+    If Gymnasium cannot flatten some part, it is the key of the only Box.
+    """
+    boxes = [key for key, part in space.spaces.items() if isinstance(part, spaces.Box)]
+    frames = [key for key in boxes if is_frame(space[key])]
+    if IMAGE in boxes:
+        return IMAGE
+    usual = boxes if flat_space(space) is None else frames
+    return usual[0] if len(usual) == 1 else None
+
+
+def is_frame(space: Space[Any]) -> bool:
+    """True for boxes of 3 axes, and for bytes of 2 to 4 axes."""
+    if not isinstance(space, spaces.Box):
+        return False
+    num_axes = len(space.shape)
+    return num_axes == 3 or (space.dtype == np.uint8 and num_axes in (2, 4))
+
+
+def flat_space(space: Space[Any]) -> spaces.Box | None:
+    """The space of vectors that Gymnasium flattens this one to; None if it cannot."""
+    try:
+        flat = spaces.flatten_space(space)
+    except NotImplementedError:
+        return None
+    return flat if isinstance(flat, spaces.Box) else None

@@ -20,9 +20,8 @@ from gymnasium.vector import SyncVectorEnv
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
 from episodic_curiosity.support.randomness import random_bits, seed_words
 from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
-from episodic_curiosity.worlds.gymnasium.config import Vectorization
 from episodic_curiosity.worlds.gymnasium.copies import make_copies
-from episodic_curiosity.worlds.gymnasium.packages import find_package
+from episodic_curiosity.worlds.gymnasium.packages import Vectorization, find_package
 from episodic_curiosity.worlds.gymnasium.processes import EnvProcesses
 from episodic_curiosity.worlds.gymnasium.spaces import Actions, Observations
 

@@ -19,12 +19,12 @@ def from_above(maze: _WithMap, height: int) -> Camera:
     num_cells = len(maze.overhead(pixels_per_cell=SMALLEST_CELL)) // SMALLEST_CELL
     pixels = max(SMALLEST_CELL, height // num_cells)
 
-    def camera(path: EpisodePath, _: Step) -> Picture:
+    def camera(episode: EpisodePath, _: Step) -> Picture:
         return maze.overhead(
             pixels_per_cell=pixels,
             mark_size=max(1.0, MARKED_CELL / pixels),
-            trajectory=path.way(path.num_steps),
-            memory=path.memories(path.num_steps),
+            trajectory=episode.path(episode.num_steps),
+            memory=episode.memories(episode.num_steps),
         )
 
     return camera

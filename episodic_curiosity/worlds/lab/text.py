@@ -28,17 +28,6 @@ class Mazes(NamedTuple):
     goal: Bools  # (B, H, W)
 
 
-def to_text(mazes: Mazes, index: int = 0) -> str:
-    """Returns one maze of a batch as text, one line per row."""
-    cells = mazes.cells[index]
-    characters = np.full(cells.shape, " ")
-    for character, cell in CHARACTERS.items():
-        characters[cells == cell] = character
-    characters[mazes.spawn[index]] = "P"
-    characters[mazes.goal[index]] = "G"
-    return "\n".join("".join(row) for row in characters[::-1])
-
-
 def from_text(text: str) -> Mazes:
     """Parses text into a batch of one maze; floor in blocks of 2 x 2 cells or more is ROOM."""
     check_type("layout", text, str)

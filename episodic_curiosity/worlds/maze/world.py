@@ -4,7 +4,8 @@ Shapes: N environments.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -26,12 +27,7 @@ from episodic_curiosity.worlds.maze.overhead import overhead_of
 from episodic_curiosity.worlds.maze.render import snapshot
 from episodic_curiosity.worlds.maze.render.renderer import Renderer
 from episodic_curiosity.worlds.maze.render.scene import Scene
-from episodic_curiosity.worlds.maze.rules.advance import (
-    Advance,
-    compile_advance,
-    keep,
-    make_advance,
-)
+from episodic_curiosity.worlds.maze.rules.advance import Advance, advance, compile_advance, keep
 from episodic_curiosity.worlds.maze.rules.levels import find_pool, make_levels
 from episodic_curiosity.worlds.maze.rules.rules import Purpose, Rules, TaskSignals
 from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state, scene_of
@@ -94,14 +90,17 @@ class MazeWorld:
         self._levels = make_levels(self._task, self._pool, self._device)
         self._rules = Rules(self._task, self._levels, always=not on_cpu)
         self._advance: Advance = (
-            make_advance(self._rules) if on_cpu else compile_advance(self._rules, num_envs)
+            partial(advance, self._rules) if on_cpu else compile_advance(self._rules, num_envs)
         )
-        self._draw_observation = self._renderer(
-            observation_size, num_envs, before_fill=self._ahead.wait_for_pictures
+        renderer = partial(
+            Renderer, self._task.theme, self._pool, device=device, num_frames=num_envs
+        )
+        self._draw_observation = renderer(
+            *observation_size, before_fill=self._ahead.wait_for_pictures
         )
         self._draw_view = self._draw_observation
         if view_size != observation_size:
-            self._draw_view = self._renderer(view_size, num_envs)
+            self._draw_view = renderer(*view_size)
         self._height = torch.full(
             (num_envs, 1), self._task.floor + ORIGIN_HEIGHT, device=self._device
         )
@@ -255,21 +254,6 @@ class MazeWorld:
     def _check_begun(self) -> None:
         if not self._begun:
             raise RuntimeError("call reset() first: no episode has begun")
-
-    def _renderer(
-        self,
-        size: tuple[int, int],
-        num_frames: int,
-        before_fill: Callable[[], None] | None = None,
-    ) -> Renderer:
-        return Renderer(
-            self._task.theme,
-            self._pool,
-            *size,
-            self._device,
-            num_frames=num_frames,
-            before_fill=before_fill,
-        )
 
     def _on_floor(self, position: Tensor) -> Tensor:
         """True for each of the (N, 2) positions that is on a floor of its level: (N,) bool."""

@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from episodic_curiosity.support.checks import check_at_least, check_number
-from episodic_curiosity.worlds.faults import MAX_RESTARTS, FaultLimit
 from episodic_curiosity.worlds.processes.worker import (
     BEGIN,
     STEP,
@@ -40,6 +39,8 @@ SCRIPT = Path(__file__).with_name("worker.py")
 PATIENCE = 2.0  # seconds that workers get to exit
 TRACEBACK = "Traceback (most recent call last):"
 GLANCE = 0.002  # seconds between checks that they have
+MAX_RESTARTS = 3  # faults of one environment that are not made up for
+STEPS_PER_FAULT = 100  # good steps that make up for a fault
 
 logger = logging.getLogger(__name__)
 
@@ -295,3 +296,18 @@ def _dismiss(crew: list[_Worker], memory: int, owner: int) -> None:
     for worker in crew:
         worker.stop(max(deadline - time.monotonic(), 0.0))
     os.close(memory)
+
+
+class FaultLimit:
+    """Counts the faults of N environments, so that none fails and is restarted for ever."""
+
+    def __init__(self, num_envs: int) -> None:
+        self._debt = np.zeros(num_envs, np.int64)  # in good steps
+
+    def first_beyond(self, is_fault: NDArray[Any]) -> int | None:
+        """Counts a step, given (N,) bools; returns an environment that failed too often."""
+        self._debt = np.where(
+            is_fault, self._debt + STEPS_PER_FAULT, np.maximum(self._debt - 1, 0)
+        )
+        beyond = is_fault & (self._debt > MAX_RESTARTS * STEPS_PER_FAULT)
+        return int(beyond.argmax()) if beyond.any() else None

@@ -1,5 +1,8 @@
 """ViZDoomWorld: N Doom games as a World."""
 
+import contextlib
+import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,13 +14,14 @@ from episodic_curiosity.support.checks import check_size
 from episodic_curiosity.worlds.base import Split, WorldSpec
 from episodic_curiosity.worlds.processes.workers import Workers
 from episodic_curiosity.worlds.processes.world import Array, WorkerWorld
-from episodic_curiosity.worlds.vizdoom.leftovers import remove_leftovers
 from episodic_curiosity.worlds.vizdoom.scenarios import find_scenario
 
 ENGINE = (Path(__file__).with_name("engine.py"), "DoomEngine")
 FRAME_SIZE = (120, 160)  # the smallest that the engine renders
 FIELDS = {"frame": ((3, *FRAME_SIZE), "uint8"), "pose": ((4,), "float32")}
 ORACLE_CELL = 30.0  # as in DeepMind Lab: the paper has no Grid Oracle in Doom
+SHARED_MEMORY = Path("/dev/shm")
+LONGEST_START = 600.0  # seconds; names in shared memory are used until an engine has started
 LUMINANCE = (0.299, 0.587, 0.114)  # of red, green and blue
 
 
@@ -101,3 +105,16 @@ def _resized(frames: Tensor, size: tuple[int, ...]) -> Tensor:
 
 def _rounded(numbers: Tensor) -> Tensor:
     return (numbers + 0.5).to(torch.uint8)
+
+
+def remove_leftovers() -> None:
+    """Removes names of shared memory that engines left when they were killed while starting.
+
+    Only this user's, and none that a start can still need; mapped memory stays usable.
+    """
+    oldest = time.time() - LONGEST_START
+    for file in SHARED_MEMORY.glob("ViZDoom*"):
+        with contextlib.suppress(OSError):  # another process was faster
+            found = file.lstat()
+            if found.st_uid == os.getuid() and found.st_mtime < oldest:
+                file.unlink()

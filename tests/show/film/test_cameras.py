@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from episodic_curiosity.runs.train import train
-from episodic_curiosity.show.film import cameras
-from episodic_curiosity.show.film.cameras import open_scenery
+from episodic_curiosity.show.film import watch
 from episodic_curiosity.show.film.config import FilmConfig
-from episodic_curiosity.show.film.watch import watch_run, watch_untrained
+from episodic_curiosity.show.film.watch import open_scenery, watch_run, watch_untrained
 from episodic_curiosity.worlds.registry import make_world
 from tests.runs.tiny_runs import tiny_run
 from tests.worlds.dmlab.builds import install
@@ -107,7 +106,7 @@ def test_all_that_was_opened_is_closed(task, tmp_path, monkeypatch):
         world.close = lambda: (closed.append(world), close())
         return world
 
-    monkeypatch.setattr(cameras, "make_world", make)
+    monkeypatch.setattr(watch, "make_world", make)
     with contextlib.suppress(ValueError):
         watch_untrained(task, tmp_path / "film.gif", replace(SMALL, steps=2))
     assert opened

@@ -9,7 +9,7 @@ from PIL import Image
 from episodic_curiosity.show.film import frames
 from episodic_curiosity.show.film.episode import Episode, Shot
 from episodic_curiosity.show.film.frames import SMALL, Storyboard
-from episodic_curiosity.show.film.trail import AGENT, FLOOR, VISITED, Way
+from episodic_curiosity.show.film.path_map import AGENT, FLOOR, VISITED, PathMap
 
 pytestmark = pytest.mark.slow
 
@@ -28,21 +28,21 @@ def an_episode(places, *, remembered=()) -> Episode:
 
 
 def test_the_way_is_drawn_to_scale_with_north_at_the_top():
-    way = Way(an_episode([(-5.0, -5.0), (15.0, -5.0), (15.0, 25.0)]), 5.0, 120)
+    plan = PathMap(an_episode([(-5.0, -5.0), (15.0, -5.0), (15.0, 25.0)]), 5.0, 120)
     # 30 units and a cell on each side: 3 pixels a unit, from (-15, -10) on.
-    picture = way.draw(2)
+    picture = plan.draw(2)
     assert picture.shape == (120, 120, 3)
     assert picture[15, 90].tolist() == list(AGENT)  # (15, 25)
-    assert way.draw(0)[105, 30].tolist() == list(AGENT)
+    assert plan.draw(0)[105, 30].tolist() == list(AGENT)
     assert picture[12, 95].tolist() != picture[12, 20].tolist() == list(FLOOR)
-    early = way.draw(1)
+    early = plan.draw(1)
     assert early[113, 97].tolist() == list(VISITED)  # cell (3, -1), which reaches to -10
     assert early[12, 95].tolist() == list(FLOOR)
 
 
 def test_what_was_remembered_is_ringed():
     places = [(0.0, 0.0), (10.0, 0.0), (20.0, 0.0), (30.0, 0.0)]
-    plain, ringed = (Way(an_episode(places, remembered=r), 5.0, 120) for r in ((), (1,)))
+    plain, ringed = (PathMap(an_episode(places, remembered=r), 5.0, 120) for r in ((), (1,)))
     assert np.array_equal(plain.draw(0), ringed.draw(0))
     assert not np.array_equal(plain.draw(2), ringed.draw(2))
     assert len(an_episode(places, remembered=(0, 2)).memories(1)) == 1

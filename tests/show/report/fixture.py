@@ -4,7 +4,7 @@ from pathlib import Path
 
 from episodic_curiosity.experiments.results import Result, write_measured
 from episodic_curiosity.experiments.tables import EXPERIMENTS
-from episodic_curiosity.show.report.grids import Grid, Layout, Place
+from episodic_curiosity.show.report.grids import Grid, Layout, TableCell
 
 OFFSETS = (3.0, -0.5, 0.0, -1.0, 0.5)  # of five seeds from their middle, in spreads
 STEPS = 20_000_000
@@ -89,6 +89,6 @@ def grid_of(layout: Layout, table: str, steps: int = STEPS) -> Grid:
     return grid
 
 
-def place(grid: Grid, row_name: str, task: str) -> Place:
+def cell(grid: Grid, row_name: str, task: str) -> TableCell:
     (row,) = (row for row in grid.experiment.rows if row.name == row_name)
-    return grid.place(row, task)
+    return grid.cell(row, task)

@@ -16,7 +16,7 @@ from episodic_curiosity.show.report.claim_tables import (
 )
 from episodic_curiosity.show.report.grids import lay_out
 from episodic_curiosity.show.report.page import Entry
-from tests.show.report.fixture import grid_of, place, write, write_results
+from tests.show.report.fixture import cell, grid_of, write, write_results
 
 ARRIVES = [
     {"steps": steps, "reward": reward}
@@ -39,9 +39,7 @@ def measured(folder: Path, claim: Claim):
     grids = lay_out(folder).grids
     (grid,) = (grid for grid in grids if grid.experiment.name == claim.experiment)
     task = f"{grid.world}/{claim.column}"
-    found = measured_ratio(
-        claim, place(grid, claim.better, task), place(grid, claim.worse, task)
-    )
+    found = measured_ratio(claim, cell(grid, claim.better, task), cell(grid, claim.worse, task))
     if isinstance(found, str):
         assert found in [row[1].text for row in claims_table(grids).rows]
     return found

@@ -1,24 +1,21 @@
 """Pages of one file: charts, pictures, commands, and nothing from elsewhere."""
 
 import dataclasses
-import io
 import re
 import shlex
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from episodic_curiosity.cli.train import read_train
 from episodic_curiosity.runs.command import evaluate_command, train_command
+from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.record import Record
 from episodic_curiosity.show.report import page
 from episodic_curiosity.show.report.chart import Axis, Line, line_chart, nice_ticks
-from episodic_curiosity.show.report.curves import curve
-from episodic_curiosity.show.report.png import png_bytes
+from episodic_curiosity.show.report.figures import thinned
 
 STEPS, SQUARES = Axis("steps"), Axis("squares", shows=(0,))
 LINES = (
@@ -64,24 +61,16 @@ def test_a_chart_without_points_is_refused():
         line_chart("Coverage", STEPS, SQUARES, [Line("plain", 1, ())])
 
 
-def test_a_png_holds_the_very_pixels():
-    picture = np.random.default_rng(0).integers(256, size=(5, 7, 3), dtype=np.uint8)
-    with Image.open(io.BytesIO(png_bytes(picture))) as image:
-        assert image.format == "PNG"
-        assert (np.asarray(image) == picture).all()
-    with pytest.raises(ValueError, match=r"got \(5, 7\) of uint8"):
-        png_bytes(picture[:, :, 0])
-
-
 def test_a_curve_is_the_mean_of_neighbouring_lines(tmp_path):
     with Record(tmp_path, {}) as record:
         for steps, coverage in ((10, 1.0), (20, 3.0), (30, 5.0), (40, 8.0)):
             record.write(steps, {"coverage": coverage})
         record.write(50, {"loss": 0.1})  # no episode ended
         record.write(60, {"coverage": float("nan")})
-    assert curve(tmp_path, "coverage") == ((10, 1.0), (20, 3.0), (30, 5.0), (40, 8.0))
-    assert curve(tmp_path, "coverage", num_points=2) == ((30, 3.0), (60, 8.0))
-    assert curve(tmp_path, "bonus") == ()
+    lines = read_metrics(tmp_path)
+    assert thinned(lines, "coverage") == ((10, 1.0), (20, 3.0), (30, 5.0), (40, 8.0))
+    assert thinned(lines, "coverage", num_points=2) == ((30, 3.0), (60, 8.0))
+    assert thinned(lines, "bonus") == ()
 
 
 @pytest.mark.parametrize("method", ["ppo", "ppo+ec", "ppo+eco"])
@@ -126,14 +115,12 @@ def test_a_page_is_one_file_and_text_stays_text():
             page.section("1 < 2", page.paragraph("<script>alert(1)</script>")),
             page.row([page.number("3", "things", "of <four>", colour=1)], "numbers"),
             page.table(("a", "b"), [("x", "<b>")]),
-            page.card("C", page.picture(np.zeros((2, 3, 3), np.uint8), 'a "picture"')),
             page.commands("a && b"),
         ],
     )
     assert "<script" not in content
     for text in ("A &lt; B", "1 &lt; 2", "of &lt;four&gt;", "<td>&lt;b&gt;", "a &amp;&amp; b"):
         assert text in content
-    assert 'width="3" height="2" alt="a &quot;picture&quot;"' in content
     assert_nothing_from_elsewhere(content)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from episodic_curiosity.cli.main import main
 from episodic_curiosity.experiments.tables import EXPERIMENTS
-from episodic_curiosity.show.report.comparing import baseline, improvement, normalised, overall
-from episodic_curiosity.show.report.curves import mean_curve, thinned
+from episodic_curiosity.show.report.comparison import baseline, improvement, normalised, overall
+from episodic_curiosity.show.report.figures import mean_curve, thinned
 from episodic_curiosity.show.report.grids import Regime, lay_out
 from episodic_curiosity.show.report.markdown import markdown_table, results_markdown
 from episodic_curiosity.show.report.page import Entry
@@ -21,7 +21,7 @@ from episodic_curiosity.show.report.tables import (
     overall_table,
 )
 from episodic_curiosity.support.statistics import interquartile_mean
-from tests.show.report.fixture import STEPS, grid_of, place, write, write_results
+from tests.show.report.fixture import STEPS, cell, grid_of, write, write_results
 from tests.show.report.test_page import assert_nothing_from_elsewhere
 
 ROOT = Path(__file__).parents[3]
@@ -40,7 +40,7 @@ def test_every_experiment_is_there_and_none_mixes_steps(layout):
     )
     table1 = [grid for grid in layout.grids if grid.experiment.name == "table1"]
     assert [grid.regime for grid in table1] == [Regime("gpu", STEPS), Regime("gpu", 1_000_000)]
-    long, short = (place(grid, "ppo", "maze/no-reward") for grid in table1)
+    long, short = (cell(grid, "ppo", "maze/no-reward") for grid in table1)
     assert long.values == [260.0, 190.0, 200.0, 180.0, 210.0]
     assert short.values == [150.0]
     assert layout.problems == []
@@ -50,7 +50,7 @@ def test_presets_are_kept_apart(tmp_path):
     write(tmp_path, "table1", "ppo", "sparse", 10.0)
     write(tmp_path, "table1", "ppo", "sparse", 20.0, preset="cpu")
     values = {
-        grid.regime: place(grid, "ppo", "maze/sparse").values
+        grid.regime: cell(grid, "ppo", "maze/sparse").values
         for grid in lay_out(tmp_path).grids
         if grid.measured and grid.experiment.name == "table1"
     }
@@ -59,14 +59,14 @@ def test_presets_are_kept_apart(tmp_path):
 
 def test_a_place_by_hand(layout):
     grid = grid_of(layout, "table1")
-    ppo = place(grid, "ppo", "maze/sparse")  # 36 22 24 20 26
+    ppo = cell(grid, "ppo", "maze/sparse")  # 36 22 24 20 26
     assert ppo.seeds == [0, 1, 2, 3, 4]
     assert ppo.summary.mean == 25.6
     # 10.4, -3.6, -1.6, -5.6 and 0.4, squared and over 4.
     assert ppo.summary.deviation == pytest.approx((155.2 / 4) ** 0.5)
     assert ppo.middle.value == 24.0
     assert ppo.published == (27.0, 5.1, 30, "Table 1")
-    curious = place(grid, "ppo+ec", "maze/sparse")  # 34 27 28 26 29
+    curious = cell(grid, "ppo+ec", "maze/sparse")  # 34 27 28 26 29
     # 34, 27, 28 and 29 beat all but 36; 26 beats 22, 24 and 20 and ties.
     assert improvement(grid, curious.row, "maze/sparse").value == pytest.approx(19.5 / 25)
     # The Grid Oracle: 53 49.5 50 49 50.5.
@@ -79,9 +79,9 @@ def test_a_row_over_all_tasks(layout):
     assert [lines[name].num_tasks for name in ("ppo", "ppo+icm")] == [7, 6]
     assert lines["ppo"].improvement is None
     strata = [
-        [value / (sum(oracle.values) / 5) for value in place(grid, "ppo+ec", task).values]
+        [value / (sum(oracle.values) / 5) for value in cell(grid, "ppo+ec", task).values]
         for task in grid.tasks
-        for oracle in [place(grid, "ppo+oracle", task)]
+        for oracle in [cell(grid, "ppo+oracle", task)]
     ]
     assert lines["ppo+ec"].score == interquartile_mean(strata)
     assert [lines[name].num_compared for name in ("ppo", "ppo+icm", "ppo+ec")] == [0, 6, 7]
@@ -93,8 +93,8 @@ def test_a_row_over_all_tasks(layout):
 def test_rows_borrowed_from_table_1_and_what_they_are_compared_with(layout):
     grid = grid_of(layout, "threshold")
     assert baseline(grid).name == "k = 5"
-    assert place(grid, "k = 5", "maze/no-reward").results[0].key.table == "table1"
-    assert normalised(grid, place(grid, "k = 2", "maze/no-reward")) == pytest.approx(
+    assert cell(grid, "k = 5", "maze/no-reward").results[0].key.table == "table1"
+    assert normalised(grid, cell(grid, "k = 2", "maze/no-reward")) == pytest.approx(
         [380 / 801.6, 400 / 801.6]  # the Grid Oracle of Table 1: 800 + 0.4 * 4
     )
     # Nothing of the memory's was measured but what it borrows: that is no measurement of it.

@@ -9,8 +9,7 @@ from torch import Tensor
 from episodic_curiosity.support.compiling import compile_varying
 from episodic_curiosity.worlds.ant import view, view_torch
 from episodic_curiosity.worlds.ant.scene import Scene, camera_axes, tile_texture
-from episodic_curiosity.worlds.ant.texels import SKY, make_texels
-from episodic_curiosity.worlds.ant.textures import NUM_TEXTURES, textures
+from episodic_curiosity.worlds.ant.textures import NUM_TEXTURES, SKY, make_texels, textures
 from episodic_curiosity.worlds.ant.view import HeadCamera
 
 CPU = torch.device("cpu")

@@ -2,7 +2,7 @@
 
 import torch
 
-from episodic_curiosity.worlds.dmlab.area import AreaResize
+from episodic_curiosity.worlds.dmlab.world import AreaResize
 
 CPU = torch.device("cpu")
 

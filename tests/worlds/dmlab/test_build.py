@@ -71,7 +71,7 @@ def test_a_build_is_looked_at_once(build, monkeypatch):
 def test_the_doctor_says_which_build_it_is_and_how_fast(build, capsys, monkeypatch, told, said):
     build.tell(**told)
     monkeypatch.setattr(doctor, "_bonus_per_second", lambda _: 1.0)
-    doctor.doctor()
+    doctor.doctor([])
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "deepmind_lab" in line]
     words = " ".join(line.split())
     assert words.startswith(f"deepmind_lab 1.0 in {STANDIN}, {said}; an episode begins in ")
@@ -80,7 +80,7 @@ def test_the_doctor_says_which_build_it_is_and_how_fast(build, capsys, monkeypat
 
 def test_the_doctor_says_that_there_is_none(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "_bonus_per_second", lambda _: 1.0)
-    doctor.doctor()
+    doctor.doctor([])
     words = " ".join(capsys.readouterr().out.split())
     assert "deepmind_lab not installed: docs/dmlab.md; maze/..." in words
 

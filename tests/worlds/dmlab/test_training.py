@@ -47,7 +47,9 @@ class Saboteur:
         self._build = build
         self.num_steps = 0
 
-    def make(self, *task, **options):
+    def make(self, *task, split, **options):
+        if split != "train":  # of the R-network's data
+            return make_world(*task, split=split, **options)
         self.world = make_world(*task, **options, timeout=3.0)
         self._step, self.world.step = self.world.step, self.step
         return self.world
@@ -66,7 +68,7 @@ class Saboteur:
 def test_a_training_of_ec_goes_on_whatever_happens(build, monkeypatch, tmp_path, caplog):
     run = lab_run("ppo+ec", num_updates=6)
     saboteur = Saboteur(build)
-    monkeypatch.setattr(training, "make_world", saboteur.make)
+    monkeypatch.setattr(building, "make_world", saboteur.make)
     training.train(run, tmp_path / "run", progress=False)
     assert saboteur.num_steps == 60
     assert saboteur.world.workers.num_faults == 3
@@ -79,8 +81,10 @@ def test_an_r_network_for_many_levels(build, monkeypatch, tmp_path):  # noqa: AR
     """As supplement S4: fitted alike to several levels, used on another one."""
     made = []
 
-    def make(*task, **options):
-        world = make_world(*task, **options)
+    def make(*task, split, **options):
+        world = make_world(*task, split=split, **options)
+        if split == "train":  # of the run itself, for its shapes
+            return world
         reset = world.reset
 
         def reset_alone(seed=None):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from episodic_curiosity.worlds.lab.elements import CellKind
-from episodic_curiosity.worlds.lab.text import from_text, to_text
+from episodic_curiosity.worlds.lab.text import CHARACTERS, Mazes, from_text
 from episodic_curiosity.worlds.maze.levels.draws import random_bits
 from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout, draw_mazes
 
@@ -16,6 +16,17 @@ OWN_LEVEL = """
 *   IP*
 *******
 """
+
+
+def to_text(mazes: Mazes, index: int = 0) -> str:
+    """One maze of a batch as text, one line per row."""
+    cells = mazes.cells[index]
+    characters = np.full(cells.shape, " ")
+    for character, cell in CHARACTERS.items():
+        characters[cells == cell] = character
+    characters[mazes.spawn[index]] = "P"
+    characters[mazes.goal[index]] = "G"
+    return "\n".join("".join(row) for row in characters[::-1])
 
 
 def test_text_round_trip():

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from episodic_curiosity.runs import build as building
 from episodic_curiosity.runs import train as training
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.worlds.registry import make_world
@@ -54,7 +55,7 @@ def test_a_training_outlives_engines_and_workers(monkeypatch, tmp_path, caplog):
         ppo=dataclasses.replace(run.ppo, num_steps=NUM_STEPS),
     )
     saboteur = Saboteur()
-    monkeypatch.setattr(training, "make_world", saboteur.make)
+    monkeypatch.setattr(building, "make_world", saboteur.make)
     training.train(run, tmp_path / "run", progress=False)
     assert saboteur.num_steps == UPDATES * NUM_STEPS
     assert len(saboteur.groups) == 2

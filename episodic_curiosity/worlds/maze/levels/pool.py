@@ -12,7 +12,6 @@ from episodic_curiosity.support.checks import check_at_least, check_choice
 from episodic_curiosity.worlds.base import SPLITS, Split
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind, Theme
 from episodic_curiosity.worlds.lab.text import Bools, Bytes, check_doors, from_text
-from episodic_curiosity.worlds.maze.levels.decals import draw_decals
 from episodic_curiosity.worlds.maze.levels.draws import random_below, random_bits
 from episodic_curiosity.worlds.maze.levels.layouts import (
     Draw,
@@ -32,6 +31,7 @@ from episodic_curiosity.worlds.maze.levels.puzzles import PuzzleLayout, draw_puz
 from episodic_curiosity.worlds.maze.levels.stored import LevelPool, plain_levels
 
 NUM_STARTS = 16  # R, for levels with doors
+NUM_DECALS = 80  # different pictures on walls
 CHUNK = 512  # levels generated at a time, so that arrays stay in the CPU cache
 ATTEMPTS = 100  # a layout is refused if fewer than one in ATTEMPTS mazes is usable
 SPLIT_BITS = np.uint32(0b11 << 30)  # the bits of a key that hold its split
@@ -196,3 +196,25 @@ def _places(mask: Bools, most: int | None = None) -> Ints:
     flat = mask.reshape(len(mask), -1)
     order = np.argsort(~flat, axis=1, stable=True)[:, : most or int(flat.sum(axis=1).max())]
     return np.where(np.take_along_axis(flat, order, axis=1), order, -1)
+
+
+def draw_decals(cells: Bytes, keys: Keys) -> Bytes:
+    """Places distinct images on a random tenth of the wall faces, (L, H, W, 4).
+
+    They make places distinguishable. Shape: F wall faces.
+    """
+    num_levels = len(cells)
+    wall = cells == CellKind.WALL
+    # The neighbours to the EAST, NORTH, WEST and SOUTH; np.roll wraps, but the border is wall.
+    seen = [np.roll(wall, shift, axis) for shift, axis in ((-1, 2), (-1, 1), (1, 2), (1, 1))]
+    face = (np.stack(seen, axis=-1) & ~wall[..., None]).reshape(num_levels, -1)  # (L, F)
+    wanted = np.minimum(0.5 + 0.1 * face.sum(axis=1), NUM_DECALS).astype(np.int64)
+    order = random_bits(keys[:, None], Draw.FACE, np.arange(face.shape[1])).astype(np.int64)
+    order = np.where(face, order, np.iinfo(np.int64).max)
+    first = np.argsort(order, axis=1)[:, :NUM_DECALS]  # (L, 80)
+    shuffle = random_bits(keys[:, None], Draw.IMAGE, np.arange(NUM_DECALS))
+    image = 1 + np.argsort(shuffle, axis=1)
+    image = np.where(np.arange(NUM_DECALS) < wanted[:, None], image, 0)[:, : first.shape[1]]
+    decals = np.zeros(face.shape, np.uint8)
+    np.put_along_axis(decals, first, image.astype(np.uint8), axis=1)
+    return decals.reshape(*cells.shape, 4)

@@ -136,20 +136,6 @@ def fill(
     columns: Columns,
 ) -> Tensor:
     """Computes every pixel, (N, 3, h, w) uint8."""
-    packed = shade(theme, level_map, pictures, camera, scene, columns)  # (N, h, w)
-    channel = torch.arange(0, 24, 8, dtype=torch.int32, device=packed.device)[:, None, None]
-    return ((packed[:, None] >> channel) & 255).to(torch.uint8)
-
-
-def shade(
-    theme: Theme,
-    level_map: LevelMap,
-    pictures: Textures,
-    camera: TorchCamera,
-    scene: Scene,
-    columns: Columns,
-) -> Tensor:
-    """Computes every pixel, (N, h, w) int32: red | green << 8 | blue << 16."""
     texels = pictures.texels
     rays = Rays(*(field[:, None] for field in columns.rays))  # (N, 1, ...)
     walls = Walls(*(field[:, None] for field in columns.walls))  # (N, 1, w)
@@ -212,7 +198,7 @@ def shade(
         blue = torch.where(is_solid, flashes, 0.0)
         blue = blue + torch.where(on_mark, glow * mark.fade * (1 / 255), 0.0)
     white, yellow = spawn_ring(camera, scene)
-    packed = torch.zeros_like(texel)
+    packed = torch.zeros_like(texel)  # (N, h, w) int32: red | green << 8 | blue << 16
     for channel in range(3):
         colour = (texel >> 8 * channel & 255).to(torch.float32) * light
         colour = colour + effects.FLASH_COLOUR[channel] * blue
@@ -222,7 +208,8 @@ def shade(
             + effects.SPAWN_BELOW[channel] * yellow
         )
         packed = packed | colour.clamp(max=255).to(torch.int32) << 8 * channel
-    return packed
+    shift = torch.arange(0, 24, 8, dtype=torch.int32, device=packed.device)[:, None, None]
+    return ((packed[:, None] >> shift) & 255).to(torch.uint8)
 
 
 def blend(code: Tensor, east: Tensor, north: Tensor) -> Tensor:

@@ -66,25 +66,15 @@ class Renderer:
             ).draw
 
     @torch.no_grad()
-    def draw(
-        self, scene: Scene, rows: Tensor | None = None, out: Tensor | None = None
-    ) -> Tensor:
-        """Draws all frames, (N, 3, h, w) uint8, or those of `rows` (R,) int64, (R, 3, h, w).
-
-        Writes into `out` if given.
-        """
-        shape = (len(scene.level if rows is None else rows), *self.shape)
-        if out is not None and (tuple(out.shape) != shape or out.dtype != torch.uint8):
-            raise ValueError(
-                f"out must be uint8 of shape {shape}, got {out.dtype} of {tuple(out.shape)}"
-            )
+    def draw(self, scene: Scene, rows: Tensor | None = None) -> Tensor:
+        """Draws all frames, (N, 3, h, w) uint8, or those of `rows` (R,) int64, (R, 3, h, w)."""
         if self._numba:
             from episodic_curiosity.worlds.maze.render.render_numba import render_into
 
-            out = torch.empty(shape, dtype=torch.uint8) if out is None else out
-            render_into(*self._fixed, self._camera, scene, out, rows)
-            return out
+            count = len(scene.level if rows is None else rows)
+            frames = torch.empty(count, *self.shape, dtype=torch.uint8)
+            render_into(*self._fixed, self._camera, scene, frames, rows)
+            return frames
         if rows is not None:
             scene = Scene(*(field[rows] for field in scene))
-        frames = self._draw(scene)
-        return frames if out is None else out.copy_(frames)
+        return self._draw(scene)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.worlds.lab.elements import COLOURS, Sprite
-from episodic_curiosity.worlds.maze.levels.decals import NUM_DECALS
+from episodic_curiosity.worlds.maze.levels.pool import NUM_DECALS
 from episodic_curiosity.worlds.maze.render import paint, paint_items
 from episodic_curiosity.worlds.maze.render.scene import NUM_FLOOR_LOOKS, NUM_WALL_LOOKS
 

@@ -27,15 +27,6 @@ class Final(NamedTuple):
 Advance = Callable[[MazeState, Tensor], tuple[TaskSignals, Final | None]]  # takes (N,) actions
 
 
-def make_advance(rules: Rules) -> Advance:
-    """Returns the step function for a CPU; its `Final` is None if no episode ended."""
-
-    def advance(state: MazeState, actions: Tensor) -> tuple[TaskSignals, Final | None]:
-        return _advance(rules, state, actions)
-
-    return advance
-
-
 def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> Advance:
     """Returns the step function for a GPU, compiled at its first call.
 
@@ -47,17 +38,17 @@ def compile_advance(rules: Rules, num_envs: int, backend: str = "inductor") -> A
         if isinstance(tensor, Tensor):
             mark_varying(tensor)  # (L, ...)
 
-    def advance(state: MazeState, actions: Tensor) -> tuple[TaskSignals, Final]:
+    def advance_all(state: MazeState, actions: Tensor) -> tuple[TaskSignals, Final]:
         reward, terminated, truncated, packed, position = compiled(rules, state, actions)
         return TaskSignals(reward, terminated, truncated), Final(packed, position)
 
     if size == num_envs:
-        return advance
+        return advance_all
 
     def advance_filled_up(state: MazeState, actions: Tensor) -> tuple[TaskSignals, Final]:
         rows = torch.arange(size, device=actions.device).clamp(max=num_envs - 1)
         filled = MazeState(*(field[rows] for field in state))
-        outcome, final = advance(filled, actions[rows])
+        outcome, final = advance_all(filled, actions[rows])
         keep(state, MazeState(*(field[:num_envs] for field in filled)))
         return (
             TaskSignals(*(field[:num_envs] for field in outcome)),
@@ -85,9 +76,10 @@ def keep(state: MazeState, new: MazeState) -> None:
             held.copy_(field)
 
 
-def _advance(
+def advance(
     rules: Rules, state: MazeState, actions: Tensor
 ) -> tuple[TaskSignals, Final | None]:
+    """One step in place; `Final` is None if no episode ended, which only a CPU finds out."""
     command, fire = rules.commands[:, actions], rules.fires[actions]
     outcome, last, following = rules.turn(state, command, fire)
     final = None
@@ -100,6 +92,6 @@ def _advance(
 
 def _plain_advance(rules: Rules, state: MazeState, actions: Tensor) -> tuple[Tensor, ...]:
     """Returns a plain tuple: torch.compile does not always preserve named ones."""
-    outcome, final = _advance(rules, state, actions)
+    outcome, final = advance(rules, state, actions)
     assert final is not None
     return (*outcome, *final)

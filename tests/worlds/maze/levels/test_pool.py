@@ -9,12 +9,12 @@ from episodic_curiosity.worlds.base import SPLITS
 from episodic_curiosity.worlds.lab.elements import NO_DOOR, CellKind
 from episodic_curiosity.worlds.lab.text import from_text
 from episodic_curiosity.worlds.maze.levels import paths
-from episodic_curiosity.worlds.maze.levels.decals import draw_decals
 from episodic_curiosity.worlds.maze.levels.draws import random_bits
 from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.levels.pool import (
     NUM_STARTS,
     ROOM_THEME,
+    draw_decals,
     level_keys,
     make_pool,
     pool_from_text,

@@ -1,12 +1,13 @@
 """A step as a GPU compiles it, with eager kernels, against the step of a CPU."""
 
 import dataclasses
+from functools import partial
 
 import pytest
 import torch
 from torch._dynamo.utils import counters
 
-from episodic_curiosity.worlds.maze.rules.advance import compile_advance, keep, make_advance
+from episodic_curiosity.worlds.maze.rules.advance import advance, compile_advance, keep
 from episodic_curiosity.worlds.maze.rules.levels import find_pool
 from episodic_curiosity.worlds.maze.rules.rules import Rules
 from episodic_curiosity.worlds.maze.rules.state import MazeState, blank_state
@@ -27,9 +28,9 @@ def test_a_step_is_one_graph_without_waiting(task):
         state = game.state._replace(clock=torch.tensor(clocks))
         states = [MazeState(*(field.clone() for field in state)) for _ in range(2)]
         results = [
-            advance(own, actions)
-            for advance, own in zip(
-                (compile_advance(always, 3, backend="eager"), make_advance(game.rules)),
+            step(own, actions)
+            for step, own in zip(
+                (compile_advance(always, 3, backend="eager"), partial(advance, game.rules)),
                 states,
                 strict=True,
             )
@@ -56,7 +57,10 @@ def test_a_world_with_fewer_rows_fills_up_what_is_compiled():
         states = [blank_state(game.state.key.clone(), always.num_sprites) for _ in range(2)]
         for state in states:  # as a world holds it
             keep(state, game.state._replace(clock=clock))
-        compiled, plain = compile_advance(always, num_envs, "eager"), make_advance(game.rules)
+        compiled, plain = (
+            compile_advance(always, num_envs, "eager"),
+            partial(advance, game.rules),
+        )
         before = counters["stats"]["unique_graphs"]
         for actions in (torch.arange(num_envs), torch.full((num_envs,), 8)):
             (outcome, last), (wanted, expected) = (
@@ -82,6 +86,6 @@ def test_worlds_of_a_task_may_grow_again_and_again():
             rules = Rules(task, levels, always=True)
             state = blank_state(torch.arange(num_envs), rules.num_sprites)
             keep(state, rules.new_episode(state))
-            advance = compile_advance(rules, num_envs, "eager")
-            advance(state, torch.zeros(num_envs, dtype=torch.int64))
+            advance_all = compile_advance(rules, num_envs, "eager")
+            advance_all(state, torch.zeros(num_envs, dtype=torch.int64))
             assert (state.clock == 1).all()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from episodic_curiosity.experiments.tables import Row
-from episodic_curiosity.show.report.grids import Grid, Place
+from episodic_curiosity.show.report.grids import Grid, TableCell
 from episodic_curiosity.support.statistics import (
     Estimate,
     Summary,
@@ -54,49 +54,44 @@ def _compared(grid: Grid, row: Row, tasks: Sequence[str]) -> Pairs:
     base = baseline(grid)
     if row == base or grid.experiment.measure == "speed":
         return []
-    places = [(grid.place(row, task), grid.place(base, task)) for task in tasks]
+    cells = [(grid.cell(row, task), grid.cell(base, task)) for task in tasks]
     return [
         (ours.values, theirs.values)
-        for ours, theirs in places
+        for ours, theirs in cells
         if min(len(ours.results), len(theirs.results)) >= MIN_SEEDS
     ]
 
 
-def normalised(grid: Grid, place: Place) -> list[float] | None:
+def normalised(grid: Grid, cell: TableCell) -> list[float] | None:
     """Values divided by the mean of the Grid Oracle with the same preset and steps.
 
     None if either was not measured, or if the Grid Oracle's mean is not positive.
     """
-    oracle = grid.oracle(place.task)
-    if (
-        not place.results
-        or oracle is None
-        or oracle.summary is None
-        or oracle.summary.mean <= 0
-    ):
+    oracle = grid.oracle(cell.task)
+    if not cell.results or oracle is None or oracle.summary is None or oracle.summary.mean <= 0:
         return None
-    return [value / oracle.summary.mean for value in place.values]
+    return [value / oracle.summary.mean for value in cell.values]
 
 
-def normalised_summary(grid: Grid, place: Place) -> Summary | None:
-    values = normalised(grid, place)
+def normalised_summary(grid: Grid, cell: TableCell) -> Summary | None:
+    values = normalised(grid, cell)
     return None if values is None else summarise(values)
 
 
-def published_share(grid: Grid, place: Place) -> float | None:
+def published_share(grid: Grid, cell: TableCell) -> float | None:
     """The published number divided by the Grid Oracle's."""
-    oracle = grid.oracle(place.task)
-    if oracle is None or oracle.published is None or place.published is None:
+    oracle = grid.oracle(cell.task)
+    if oracle is None or oracle.published is None or cell.published is None:
         return None
-    return place.published.mean / oracle.published.mean
+    return cell.published.mean / oracle.published.mean
 
 
 def overall(grid: Grid) -> list[Overall]:
     """Aggregates each row over its tasks, with one stratum per task."""
     found = []
     for row in grid.experiment.rows:
-        places = [grid.place(row, task) for task in grid.tasks]
-        strata = [values for place in places if (values := normalised(grid, place))]
+        cells = [grid.cell(row, task) for task in grid.tasks]
+        strata = [values for cell in cells if (values := normalised(grid, cell))]
         score = interquartile_mean(strata) if strata else None
         pairs = _compared(grid, row, grid.tasks)
         found.append(Overall(row, len(strata), score, _improvement(pairs), len(pairs)))

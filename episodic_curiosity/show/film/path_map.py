@@ -16,15 +16,15 @@ from episodic_curiosity.worlds.scenery import Points
 Colour = tuple[int, int, int]
 
 FLOOR, GRID, VISITED = (244, 244, 240), (222, 222, 216), (206, 221, 240)
-WAY, START, MEMORY, AGENT = (40, 90, 180), (120, 120, 120), (225, 120, 0), (200, 30, 30)
-COLOURS = (FLOOR, GRID, VISITED, WAY, START, MEMORY, AGENT)
+PATH, START, MEMORY, AGENT = (40, 90, 180), (120, 120, 120), (225, 120, 0), (200, 30, 30)
+COLOURS = (FLOOR, GRID, VISITED, PATH, START, MEMORY, AGENT)
 FINER = 3  # supersampling factor, for smooth lines
 LEAST_CELLS = 6  # minimum cells per side, so that standing still looks like it
 MOST_CELLS = 60  # maximum cells per side with grid lines; more would be grey all over
 
 
 @dataclass(frozen=True)
-class Way:
+class PathMap:
     """The map of one episode; its bounds fit the complete path and do not move."""
 
     episode: Episode
@@ -36,15 +36,15 @@ class Way:
         size = self.height * FINER
         canvas = Image.new("RGB", (size, size), FLOOR)
         pen = ImageDraw.Draw(canvas)
-        way = self.episode.way(step)
-        for column, row in {tuple(cell) for cell in np.trunc(way / self.cell).astype(int)}:
+        path = self.episode.path(step)
+        for column, row in {tuple(cell) for cell in np.trunc(path / self.cell).astype(int)}:
             corners = [_borders(number, self.cell) for number in (column, row)]
             (left, low), (right, high) = self._pixels(np.array(corners, np.float32).T)
             pen.rectangle((left, high, right, low), VISITED)
         self._draw_grid(pen, size)
-        line = [tuple(place) for place in self._pixels(way)]
+        line = [tuple(place) for place in self._pixels(path)]
         if len(line) > 1:
-            pen.line(line, WAY, 2 * FINER, joint="curve")
+            pen.line(line, PATH, 2 * FINER, joint="curve")
         for place in self._pixels(self.episode.memories(step)):
             _disc(pen, place, 3.0, None, MEMORY)
         _disc(pen, line[0], 3.0, START)
@@ -54,8 +54,8 @@ class Way:
     @property
     def _frame(self) -> tuple[Points, float]:
         """The south-west corner (2,) and the side of the map, in units of the world."""
-        way = self.episode.way(self.episode.num_steps)
-        low, high = way.min(axis=0), way.max(axis=0)
+        path = self.episode.path(self.episode.num_steps)
+        low, high = path.min(axis=0), path.max(axis=0)
         side = max(float((high - low).max()) + 2 * self.cell, LEAST_CELLS * self.cell)
         return (low + high - side) / 2, side
 

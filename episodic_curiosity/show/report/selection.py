@@ -24,33 +24,33 @@ from episodic_curiosity.support.saving import LoadError
 Timing = Mapping[str, Any]
 
 
-class Counted(NamedTuple):
-    """The results of each place, by the key of seed 0."""
+class Selection(NamedTuple):
+    """The results of each cell, by the key of seed 0."""
 
     results: Mapping[Key, tuple[Result, ...]]  # in order of seed
     timings: Mapping[Key, tuple[Timing, ...]]  # of the seeds with a recorded time
     problems: list[Problem]
 
 
-def count_results(folder: Path) -> Counted:
+def select_results(folder: Path) -> Selection:
     """Reads a folder, including tables that are not in the paper."""
     loaded = load_results(folder)
     if not loaded.results and not loaded.problems:
         raise ValueError(f"{folder} holds no results; `curiosity table` writes some")
     listed = read_list(folder)
-    by_place: dict[Key, list[Result]] = {}
+    by_cell: dict[Key, list[Result]] = {}
     problems = []
     for result in loaded.results:
         if reason := why_uncounted(result.code, listed) or _why_not(result):
             problems.append(_problem(result, reason))
         else:
-            by_place.setdefault(result.key._replace(seed=0), []).append(result)
+            by_cell.setdefault(result.key._replace(seed=0), []).append(result)
     results = {}
-    for key, group in by_place.items():
+    for key, group in by_cell.items():
         results[key], unlike = _alike(group)
         problems += unlike
     timings, unknown = _timings(folder, results)
-    return Counted(results, timings, [*loaded.problems, *sorted([*problems, *unknown])])
+    return Selection(results, timings, [*loaded.problems, *sorted([*problems, *unknown])])
 
 
 def mean_of(result: Result, metric: str) -> float | None:
@@ -63,7 +63,7 @@ def _why_not(result: Result) -> str | None:
     if result.key.table not in EXPERIMENTS:
         return None
     *_, preset, steps, seed = result.key
-    found = _places(preset, steps).get(result.key._replace(seed=0))
+    found = _cells(preset, steps).get(result.key._replace(seed=0))
     if found is None:
         return f"is in no row and column of {result.key.table}"
     experiment, row = found
@@ -76,10 +76,10 @@ def _why_not(result: Result) -> str | None:
 
 
 @cache
-def _places(preset: str, steps: int) -> dict[Key, tuple[Experiment, Row]]:
+def _cells(preset: str, steps: int) -> dict[Key, tuple[Experiment, Row]]:
     """Experiment and row of every cell of the paper, by the key of seed 0."""
     return {
-        experiment.key(row, task, preset, steps, 0): (experiment, row)
+        experiment.cell(row, task, preset, steps, 0).key: (experiment, row)
         for experiment in EXPERIMENTS.values()
         for world in experiment.worlds
         for task in experiment.tasks(world)
@@ -109,7 +109,7 @@ def _alike(group: Iterable[Result]) -> tuple[tuple[Result, ...], list[Problem]]:
 def _timings(
     folder: Path, results: Mapping[Key, tuple[Result, ...]]
 ) -> tuple[dict[Key, tuple[Timing, ...]], list[Problem]]:
-    """The timings of each place; an unreadable file is a problem."""
+    """The timings of each cell; an unreadable file is a problem."""
     found: dict[Key, tuple[Timing, ...]] = {}
     problems = []
     for key, group in results.items():

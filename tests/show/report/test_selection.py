@@ -13,7 +13,7 @@ from episodic_curiosity.show.report.page import Entry
 from episodic_curiosity.show.report.results_page import results_page
 from episodic_curiosity.show.report.tables import beside_table, numbers_table, plain_table
 from episodic_curiosity.support.saving import header_bytes
-from tests.show.report.fixture import grid_of, place, write
+from tests.show.report.fixture import cell, grid_of, write
 
 NAME = "maze-sparse__ppo__gpu__20000000"
 TIMING = {"seconds": 1.0, "hardware": "a CPU"}
@@ -78,7 +78,7 @@ def test_what_cannot_be_averaged_is_named_and_left_out(tmp_path):
     rewrite(tmp_path, path, variant="mine")
     rewrite(tmp_path, path, preset="mine")
     layout = lay_out(tmp_path)
-    assert place(grid_of(layout, "table1"), "ppo", "maze/sparse").values == [10.0]
+    assert cell(grid_of(layout, "table1"), "ppo", "maze/sparse").values == [10.0]
     mine = "table1/maze-sparse__ppo__mine__20000000__s1.json"
     *others, unknown = sorted(reasons(layout), key=lambda reason: mine in reason)
     assert unknown.startswith(f"{mine} can no longer be measured: preset")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numba.mviewbuf
 import pytest
 
-from episodic_curiosity.worlds.dmlab.loading import load_lab
+from episodic_curiosity.worlds.dmlab.engine import load_lab
 
 LIBRARY = "mviewbuf"  # one that needs nothing else
 

@@ -1,11 +1,12 @@
-"""Encodes pictures as PNG without an imaging library.
+"""Parts of the demo's page that no report has: cards, and pictures as PNG in the page itself.
 
-Shapes: H x W pixels.
+The pictures are encoded without an imaging library. Shapes: H x W pixels.
 """
 
 import base64
 import struct
 import zlib
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,21 @@ def png_bytes(picture: NDArray[Any]) -> bytes:
     rows[:, 1:] = picture.reshape(height, 3 * width)
     packed = zlib.compress(rows.tobytes(), level=9)
     return SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", packed) + _chunk(b"IEND", b"")
+
+
+def picture(pixels: NDArray[Any], caption: str, colour: int | None = None) -> str:
+    """An (H, W, 3) uint8 picture with a caption."""
+    height, width = pixels.shape[:2]
+    mark = f'<span class="c{colour}"><i></i></span>' if colour else ""
+    return (
+        f'<figure><img src="{data_uri(pixels)}" width="{width}" height="{height}" '
+        f'alt="{escape(caption)}"><figcaption>{mark}{escape(caption)}</figcaption></figure>'
+    )
+
+
+def card(title: str, *parts: str) -> str:
+    """A framed group of parts."""
+    return f'<div class="card"><h3>{escape(title)}</h3>{"".join(parts)}</div>'
 
 
 def data_uri(picture: NDArray[Any]) -> str:
