@@ -194,11 +194,13 @@ class PPO:
             lam=self.config.lam,
             timeouts_are_ends=self.config.timeouts_are_ends,
         )
+        observation = rollout.observation[:-1].flatten(0, 1)
         following = None
         if self.auxiliary is not None:
             following = rollout.observation[1:].flatten(0, 1)
         return Minibatch(
-            observation=rollout.observation[:-1].flatten(0, 1),
+            inputs=self.agent.prepare(observation),  # once for all epochs
+            observation=None if self.auxiliary is None else observation,
             next_observation=following,
             action=rollout.action.flatten(0, 1),
             connected=~rollout.first[1:].flatten(),
@@ -228,7 +230,7 @@ class PPO:
     def _loss(self, batch: Minibatch) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Returns PPO's loss, its parts, and diagnostics of the policy's change."""
         config = self.config
-        policy, value = self.agent(batch.observation)
+        policy, value = self.agent(batch.inputs)
         log_ratio = policy.log_prob(batch.action) - batch.log_prob
         advantage = batch.advantage
         if config.normalise_advantages:

@@ -13,7 +13,7 @@ class Transitions(Protocol):
     """The part of a minibatch that such a loss uses."""
 
     @property
-    def observation(self) -> Tensor: ...  # (B, ...)
+    def observation(self) -> Tensor | None: ...  # (B, ...)
     @property
     def next_observation(self) -> Tensor | None: ...  # (B, ...)
     @property

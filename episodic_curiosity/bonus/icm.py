@@ -201,7 +201,7 @@ class ICMModel(nn.Module):
         inverse model keeps the features from collapsing to zero, which would be easy to
         predict.
         """
-        if batch.next_observation is None:
+        if batch.observation is None or batch.next_observation is None:
             raise ValueError("ICM needs next_observation, got a minibatch without it")
         # Two calls are 20% faster on a CPU than one of 512 pairs: malloc returns buffers above
         # 32 MB to the system, and the activations would page-fault again at every call.

@@ -35,7 +35,7 @@ from episodic_curiosity.runs.record import Record, RunFolderError, folder_for_wo
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.compiling import compiles, warming_up
 from episodic_curiosity.support.interruption import StopRequest, stop_request
-from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.support.machine import find_device, keep_freed_memory
 from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.support.state import copied
@@ -281,6 +281,7 @@ def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:
 
 
 def _make_world(run: Run) -> World:
+    keep_freed_memory()
     device = find_device(run.device)
     with warming_up(device):
         return make_world(
