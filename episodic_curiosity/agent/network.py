@@ -146,7 +146,8 @@ class Agent(nn.Module):
         if observation.dim() != 4 or self.config.is_tiny or not observation.is_cpu:
             return observation
         # Channels last in the shape, too: selecting rows would reorder a permuted tensor.
-        return to_blocks(observation).permute(0, 2, 3, 1).unflatten(3, (-1, BLOCK**2))
+        blocks: Tensor = to_blocks(observation).permute(0, 2, 3, 1)
+        return blocks.reshape(*blocks.shape[:3], -1, BLOCK**2)
 
     def forward(self, observation: Tensor) -> Output:
         features = self._features(observation)

@@ -28,5 +28,6 @@ def test_freed_memory_is_used_again_without_the_system():
     ).stdout.split()
     if said[1] == "False":
         pytest.skip("the C library has no such option")
-    assert int(said[0]) > 100  # or there is nothing to save; huge pages are few
-    assert int(said[3]) < 100
+    before, after = int(said[0]), int(said[3])
+    assert before > 100  # or there is nothing to save
+    assert after < before / 2  # the heap may grow once more
