@@ -26,6 +26,8 @@ from episodic_curiosity.support.pixels import (
     autocast,
     blocks_to_input,
     computing_in,
+    separate_blocks,
+    separate_blocks_to_input,
     to_blocks,
     to_input,
 )
@@ -145,9 +147,7 @@ class Agent(nn.Module):
         """
         if observation.dim() != 4 or self.config.is_tiny or not observation.is_cpu:
             return observation
-        # Channels last in the shape, too: selecting rows would reorder a permuted tensor.
-        blocks: Tensor = to_blocks(observation).permute(0, 2, 3, 1)
-        return blocks.reshape(*blocks.shape[:3], -1, BLOCK**2)
+        return separate_blocks(observation)
 
     def forward(self, observation: Tensor) -> Output:
         features = self._features(observation)
@@ -203,7 +203,7 @@ class Agent(nn.Module):
             return features
         dtype = computing_in(self.device, self.config.observation_shape)
         if observation.dim() == 5:  # of `prepare`
-            inputs = to_input(observation.flatten(3).permute(0, 3, 1, 2), dtype)
+            inputs = separate_blocks_to_input(observation, dtype)
         elif self.config.is_tiny:
             inputs = to_input(observation, dtype)
         else:

@@ -139,6 +139,7 @@ class NGU(EmbeddingBonus):
         """Same as `rate`, by one Numba kernel on a CPU."""
         from episodic_curiosity.bonus import ngu_numba
 
+        kernel: Any = ngu_numba.rate
         memory = self.memory
         paid = torch.empty_like(self.distance)
         tensors = (
@@ -152,7 +153,7 @@ class NGU(EmbeddingBonus):
             rows.contiguous(),
         )
         arrays = (tensor.numpy() for tensor in tensors)
-        ngu_numba.rate(*arrays, self.config.k, self._constants, paid.numpy())
+        kernel(*arrays, self.config.k, self._constants, paid.numpy())
         return paid
 
     def rate_in_torch(self, embedding: Tensor, opens: Tensor, rows: Tensor) -> Tensor:

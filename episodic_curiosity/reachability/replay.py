@@ -137,6 +137,7 @@ class SnapshotReplay(_Ring):
     """
 
     kind = "snapshot"
+    redraws = True
 
     def __init__(
         self,

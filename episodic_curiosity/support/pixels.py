@@ -50,6 +50,20 @@ def to_blocks(frames: Tensor, padding: int = 0) -> Tensor:
     return blocks.reshape(count, rows, columns, -1).permute(0, 3, 1, 2)
 
 
+def separate_blocks(frames: Tensor, padding: int = 0) -> Tensor:
+    """As `to_blocks`, with channels last in the shape, too: (B, h // 4, w // 4, C, 16).
+
+    Selecting rows of a permuted tensor would reorder it. Five dimensions are never a frame.
+    """
+    blocks: Tensor = to_blocks(frames, padding).permute(0, 2, 3, 1)
+    return blocks.reshape(*blocks.shape[:3], -1, BLOCK**2)
+
+
+def separate_blocks_to_input(blocks: Tensor, dtype: torch.dtype) -> Tensor:
+    """Converts the blocks of `separate_blocks` to what `blocks_to_input` returns."""
+    return to_input(blocks.flatten(3).permute(0, 3, 1, 2), dtype)
+
+
 def blocks_to_input(frames: Tensor, dtype: torch.dtype, padding: int = 0) -> Tensor:
     """Converts frames to blocks of floats; on a GPU by one compiled kernel."""
     work = _blocks_to_input
