@@ -19,6 +19,7 @@ class Minibatch(NamedTuple):
     inputs: Tensor  # (B, ...) observations, as `Agent.prepare` returns them
     observation: Tensor | None  # (B, ...), only for an auxiliary
     next_observation: Tensor | None  # (B, ...), only for an auxiliary
+    frame: Tensor | None  # (B, 2) int64, see Transitions; only for an auxiliary
     action: Tensor  # (B,) int64, or (B, A) float32
     connected: Tensor  # (B,) bool, next_observation is of the same episode
     log_prob: Tensor  # (B,) under the policy that acted
@@ -38,6 +39,7 @@ class Minibatch(NamedTuple):
             inputs=inputs,
             observation=observation,
             next_observation=None if following is None else following.index_select(0, index),
+            frame=None if self.frame is None else self.frame.index_select(0, index),
             action=self.action.index_select(0, index),
             connected=self.connected.index_select(0, index),
             log_prob=self.log_prob.index_select(0, index),

@@ -195,13 +195,16 @@ class PPO:
             timeouts_are_ends=self.config.timeouts_are_ends,
         )
         observation = rollout.observation[:-1].flatten(0, 1)
-        following = None
+        following = frame = None
         if self.auxiliary is not None:
             following = rollout.observation[1:].flatten(0, 1)
+            frame = torch.arange(len(observation), device=observation.device)
+            frame = torch.stack([frame, frame + rollout.num_envs], dim=1)
         return Minibatch(
             inputs=self.agent.prepare(observation),  # once for all epochs
             observation=None if self.auxiliary is None else observation,
             next_observation=following,
+            frame=frame,
             action=rollout.action.flatten(0, 1),
             connected=~rollout.first[1:].flatten(),
             log_prob=rollout.log_prob.flatten(),

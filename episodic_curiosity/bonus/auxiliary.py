@@ -17,6 +17,8 @@ class Transitions(Protocol):
     @property
     def next_observation(self) -> Tensor | None: ...  # (B, ...)
     @property
+    def frame(self) -> Tensor | None: ...  # (B, 2) int64, numbers of both; equal: the same
+    @property
     def action(self) -> Tensor: ...  # (B,) int64, or (B, ...) float32
     @property
     def connected(self) -> Tensor: ...  # (B,) bool, both observations are of one episode
