@@ -20,7 +20,7 @@ from torch.distributions import Categorical, Independent, Normal
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least, check_views
 from episodic_curiosity.support.compiling import compile_varying, run_network
-from episodic_curiosity.support.convolutions import tiny_strides
+from episodic_curiosity.support.convolutions import Unpadded, tiny_strides
 from episodic_curiosity.support.pixels import (
     BLOCK,
     autocast,
@@ -260,7 +260,7 @@ def _nature_cnn(observation_shape: tuple[int, ...]) -> tuple[nn.Module, int]:
         nn.ReLU(inplace=True),
         _orthogonal(nn.Conv2d(32, 64, 4, stride=2), gain),
         nn.ReLU(inplace=True),
-        _orthogonal(nn.Conv2d(64, 64, 3), gain),
+        _orthogonal(Unpadded(64, 64, 3), gain),
         nn.ReLU(inplace=True),
         nn.Flatten(),
     )
