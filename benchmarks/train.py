@@ -31,6 +31,7 @@ from episodic_curiosity.reachability.training import FitConfig, fit_r_network
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import PRESETS, resolve
 from episodic_curiosity.runs.train import Parts
+from episodic_curiosity.support.machine import keep_freed_memory
 from episodic_curiosity.worlds.maze.family import MazeConfig
 from episodic_curiosity.worlds.registry import make_world
 
@@ -41,7 +42,8 @@ NUM_LEVELS = 100  # instead of thousands, which take long to draw
 LONG = 10**9  # steps of a run; never reached
 CPU = PRESETS["cpu"].batch
 LEAST_UPDATES = 3
-FEW, MORE = 5, 15  # iterations of two fits; their difference is the cost of ten
+FEW, MORE = 40, 60  # iterations of two fits, which draw each view of a short replay once
+DRAWN = 512  # views, to time one
 
 Update = Callable[[], object]
 Seconds = dict[str, float]  # of an update, or of fitting per step
@@ -170,8 +172,11 @@ def best_updates(updates: dict[str, Update], seconds: float) -> dict[str, np.nda
     return {name: np.min(times, axis=0) for name, times in taken.items()}
 
 
-def seconds_to_fit(parts: Parts, config: FitConfig) -> np.ndarray:
-    """Seconds of a complete fit to ECO's replay, (2,), extrapolated from two short ones."""
+def seconds_to_fit(parts: Parts, config: FitConfig, num_views: int) -> np.ndarray:
+    """Seconds of a complete fit, (2,), extrapolated from two short ones to ECO's replay.
+
+    Each of `num_views` is drawn once, those of the short replay twice.
+    """
     replay, r_network = parts.replay, parts.r_network
     assert replay is not None
     assert r_network is not None
@@ -182,7 +187,10 @@ def seconds_to_fit(parts: Parts, config: FitConfig) -> np.ndarray:
 
     few, more = (np.min([seconds_of(short(n)) for _ in range(2)], axis=0) for n in (FEW, MORE))
     each = (more - few) / (MORE - FEW)
-    return few + each * (config.num_iterations(replay.first.numel()) - FEW)
+    env = torch.arange(DRAWN) % replay.first.shape[1]
+    draw = min((seconds_of(lambda: replay.views(env, env)) for _ in range(3)), key=tuple)
+    fitting = few + each * (config.num_iterations(replay.first.numel()) - FEW)
+    return fitting + draw / DRAWN * num_views
 
 
 def play_on(parts: Parts, num_steps: int) -> None:
@@ -200,10 +208,11 @@ def fits_per_step(parts: dict[str, Parts], runs: dict[str, Run]) -> dict[str, np
     """Seconds of fitting per step, (2,), for the methods with an R-network."""
     online, play = runs["ppo+eco"].r_network.online, runs["ppo+ec"].r_network.random_play
     play_on(parts["ppo+eco"], online.fit.least_steps)
-    refit, fit_before = (
-        seconds_to_fit(parts["ppo+eco"], config.fit) for config in (online, play)
-    )
-    return {"ppo+eco": refit / online.refit_every, "ppo+ec": fit_before / PRESETS["cpu"].steps}
+    refit = seconds_to_fit(parts["ppo+eco"], online.fit, online.history)
+    preset = PRESETS["cpu"]
+    num_views = preset.steps // preset.play_share
+    fit_before = seconds_to_fit(parts["ppo+eco"], play.fit, num_views)
+    return {"ppo+eco": refit / online.refit_every, "ppo+ec": fit_before / preset.steps}
 
 
 def report(title: str, batch_size: int, best: Seconds, fits: Seconds) -> None:
@@ -231,6 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Numba first: starting its threads also sets torch's number of threads.
     numba.set_num_threads(options.threads)
     torch.set_num_threads(options.threads)
+    keep_freed_memory()  # as a run does; Stable-Baselines3 gains by it, too
 
     runs = {name: make_run(name, options.envs, tuple(options.size)) for name in METHODS}
     ppo, batch_size = runs["ppo"].ppo, runs["ppo"].batch_size

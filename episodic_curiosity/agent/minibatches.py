@@ -16,8 +16,10 @@ from episodic_curiosity.worlds.base import Rollout
 class Minibatch(NamedTuple):
     """B samples of a rollout, from any step and environment."""
 
-    observation: Tensor  # (B, ...)
+    inputs: Tensor  # (B, ...) observations, as `Agent.prepare` returns them
+    observation: Tensor | None  # (B, ...), only for an auxiliary
     next_observation: Tensor | None  # (B, ...), only for an auxiliary
+    frame: Tensor | None  # (B, 2) int64, see Transitions; only for an auxiliary
     action: Tensor  # (B,) int64, or (B, A) float32
     connected: Tensor  # (B,) bool, next_observation is of the same episode
     log_prob: Tensor  # (B,) under the policy that acted
@@ -28,10 +30,16 @@ class Minibatch(NamedTuple):
     def select(self, index: Tensor) -> "Minibatch":
         """Returns the samples at these indices."""
         # index_select is several times faster than x[index] on a CPU.
-        following = self.next_observation
+        inputs = self.inputs.index_select(0, index)
+        observation, following = self.observation, self.next_observation
+        if observation is not None:
+            is_same = observation is self.inputs
+            observation = inputs if is_same else observation.index_select(0, index)
         return Minibatch(
-            observation=self.observation.index_select(0, index),
+            inputs=inputs,
+            observation=observation,
             next_observation=None if following is None else following.index_select(0, index),
+            frame=None if self.frame is None else self.frame.index_select(0, index),
             action=self.action.index_select(0, index),
             connected=self.connected.index_select(0, index),
             log_prob=self.log_prob.index_select(0, index),

@@ -194,12 +194,17 @@ class PPO:
             lam=self.config.lam,
             timeouts_are_ends=self.config.timeouts_are_ends,
         )
-        following = None
+        observation = rollout.observation[:-1].flatten(0, 1)
+        following = frame = None
         if self.auxiliary is not None:
             following = rollout.observation[1:].flatten(0, 1)
+            frame = torch.arange(len(observation), device=observation.device)
+            frame = torch.stack([frame, frame + rollout.num_envs], dim=1)
         return Minibatch(
-            observation=rollout.observation[:-1].flatten(0, 1),
+            inputs=self.agent.prepare(observation),  # once for all epochs
+            observation=None if self.auxiliary is None else observation,
             next_observation=following,
+            frame=frame,
             action=rollout.action.flatten(0, 1),
             connected=~rollout.first[1:].flatten(),
             log_prob=rollout.log_prob.flatten(),
@@ -228,7 +233,7 @@ class PPO:
     def _loss(self, batch: Minibatch) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
         """Returns PPO's loss, its parts, and diagnostics of the policy's change."""
         config = self.config
-        policy, value = self.agent(batch.observation)
+        policy, value = self.agent(batch.inputs)
         log_ratio = policy.log_prob(batch.action) - batch.log_prob
         advantage = batch.advantage
         if config.normalise_advantages:

@@ -13,9 +13,11 @@ class Transitions(Protocol):
     """The part of a minibatch that such a loss uses."""
 
     @property
-    def observation(self) -> Tensor: ...  # (B, ...)
+    def observation(self) -> Tensor | None: ...  # (B, ...)
     @property
     def next_observation(self) -> Tensor | None: ...  # (B, ...)
+    @property
+    def frame(self) -> Tensor | None: ...  # (B, 2) int64, numbers of both; equal: the same
     @property
     def action(self) -> Tensor: ...  # (B,) int64, or (B, ...) float32
     @property

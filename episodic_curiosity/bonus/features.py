@@ -47,8 +47,9 @@ def see(features: nn.Module, observation: Tensor) -> Tensor:
     if observation.dim() == 2:
         seen: Tensor = features(to_input(observation))
         return seen
+    # As the agent's network over the same frames: large ones in bfloat16 where it is faster.
     device = observation.device
-    with autocast(device, computing_in(device, (SIDE, SIDE))):
+    with autocast(device, computing_in(device, observation.shape)):
         seen = run_network(features, observation)
     return seen.float()
 

@@ -29,6 +29,7 @@ from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 MOST = 1.0  # the bonus is clipped at this value
 BATCH = 256  # transitions of a step of its own Adam
+CPU_PART = 128  # frames that a CPU embeds at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,12 +202,9 @@ class ICMModel(nn.Module):
         inverse model keeps the features from collapsing to zero, which would be easy to
         predict.
         """
-        if batch.next_observation is None:
+        if batch.observation is None or batch.next_observation is None:
             raise ValueError("ICM needs next_observation, got a minibatch without it")
-        # Two calls are 20% faster on a CPU than one of 512 pairs: malloc returns buffers above
-        # 32 MB to the system, and the activations would page-fault again at every call.
-        now = see(self.features, batch.observation)  # (B, D)
-        after = see(self.features, batch.next_observation)
+        now, after = self._features_of(batch.observation, batch.next_observation, batch.frame)
         forward = self._forward_error(now, after, batch.action)
         inverse = self._inverse_error(now, after, batch.action)
         share = batch.connected / batch.connected.sum().clamp(min=1)  # (B,)
@@ -222,6 +220,25 @@ class ICMModel(nn.Module):
         """The error (B,) of the forward model."""
         now, after = see(self.features, torch.cat([previous, current])).chunk(2)  # (B, D) each
         return self._forward_error(now, after, action)
+
+    def _features_of(
+        self, observation: Tensor, following: Tensor, frame: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Returns the features of both observations, (B, D) each.
+
+        On a CPU an observation that is in both is embedded once; a GPU needs fixed shapes.
+        """
+        if frame is None or not observation.is_cpu:
+            return see(self.features, observation), see(self.features, following)
+        different, place = frame.t().unique(return_inverse=True)  # (U,), (2, B)
+        place = place.flatten()
+        # For each of the U frames one of the rows that show it.
+        row = torch.zeros_like(different).scatter_(0, place, torch.arange(len(place)))
+        frames = torch.cat([observation, following]).index_select(0, row)
+        # In parts, whose activations stay in the cache.
+        features = torch.cat([see(self.features, part) for part in frames.split(CPU_PART)])
+        now, after = features.index_select(0, place).chunk(2)
+        return now, after
 
     def _forward_error(self, now: Tensor, after: Tensor, action: Tensor) -> Tensor:
         inputs = torch.cat([now, self._described(action)], dim=1)

@@ -4,8 +4,10 @@ Badia et al. 2020. Shapes: N environments, K memory slots, D embedding, S steps.
 """
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,11 +20,18 @@ from episodic_curiosity.bonus.lifelong import Lifelong
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.recent import RecentBatch
-from episodic_curiosity.support.checks import check_at_least, check_number, check_share
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_mask,
+    check_number,
+    check_share,
+    check_tensor,
+)
 
 # Weight of the newest distances in their moving average, once as many were averaged plainly;
 # the paper does not say.
 RATE = 0.01
+HAS_NUMBA = find_spec("numba") is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +105,16 @@ class NGU(EmbeddingBonus):
         )
         self.register_buffer("distance", torch.zeros(num_envs, device=self.device))
         self.register_buffer("averaged", torch.zeros_like(self.memory.added))
+        self._constants = np.array(
+            (
+                RATE,
+                config.cluster_distance,
+                config.kernel_epsilon,
+                config.c,
+                config.most_similar,
+            ),
+            np.float32,
+        )
 
     def pay(self, now: Sight) -> Tensor:
         episodic = self.rate(self.embed(now), now.opens, now.rows)
@@ -107,6 +126,38 @@ class NGU(EmbeddingBonus):
 
         Where `opens`, the memory is emptied first.
         """
+        memory = self.memory
+        size = (memory.num_envs, memory.embedding_size)
+        check_tensor("embedding", embedding, size, memory.device)
+        check_mask("opens", opens, memory.num_envs, memory.device)
+        check_mask("rows", rows, memory.num_envs, memory.device)
+        if HAS_NUMBA and self.device.type == "cpu":
+            return self.rate_at_once(embedding, opens, rows)
+        return self.rate_in_torch(embedding, opens, rows)
+
+    def rate_at_once(self, embedding: Tensor, opens: Tensor, rows: Tensor) -> Tensor:
+        """Same as `rate`, by one Numba kernel on a CPU."""
+        from episodic_curiosity.bonus import ngu_numba
+
+        kernel: Any = ngu_numba.rate
+        memory = self.memory
+        paid = torch.empty_like(self.distance)
+        tensors = (
+            memory.embeddings,
+            memory.added,
+            memory.draws,
+            self.distance,
+            self.averaged,
+            embedding.detach().contiguous(),
+            opens.contiguous(),
+            rows.contiguous(),
+        )
+        arrays = (tensor.numpy() for tensor in tensors)
+        kernel(*arrays, self.config.k, self._constants, paid.numpy())
+        return paid
+
+    def rate_in_torch(self, embedding: Tensor, opens: Tensor, rows: Tensor) -> Tensor:
+        """Same as `rate`, by operations that a CUDA graph can capture."""
         config, memory = self.config, self.memory
         memory.clear(where=opens)
         # Not by a product of matrices, whose rounding would hide small distances.

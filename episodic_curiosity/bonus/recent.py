@@ -24,6 +24,10 @@ class RecentBatch(NamedTuple):
     action: Tensor  # (B,) int64, or (B, ...) float32
     connected: Tensor  # (B,) bool, both observations are of one episode
 
+    @property
+    def frame(self) -> None:
+        """Which observations are the same is not known."""
+
     def select(self, index: Tensor) -> "RecentBatch":
         return RecentBatch(*(field[index] for field in self))
 

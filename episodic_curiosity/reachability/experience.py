@@ -17,7 +17,7 @@ class Experience(Protocol):
     """Trajectories of N environments with random access to their observations.
 
     If it has a true `can_capture`, `views` does not synchronise with the GPU, and fitting runs
-    as a CUDA graph.
+    as a CUDA graph. If it has a true `redraws`, `views` renders: a fit on a CPU keeps them.
     """
 
     @property
@@ -67,6 +67,10 @@ class Window(NamedTuple):
         return getattr(self.whole, "can_capture", False)
 
     @property
+    def redraws(self) -> bool:
+        return getattr(self.whole, "redraws", False)
+
+    @property
     def first(self) -> Tensor:
         return self.whole.first[self.start : self.stop]
 
@@ -86,6 +90,7 @@ class Mixture:
         if len(num_steps) != 1:
             raise ValueError(f"parts of a mixture must have one length, got {num_steps} steps")
         self.parts = tuple(parts)
+        self.redraws = any(getattr(part, "redraws", False) for part in parts)
         self.first = torch.cat([part.first.cpu() for part in parts], dim=1)
         sizes = torch.tensor([part.first.shape[1] for part in parts])
         self._part = torch.arange(len(parts)).repeat_interleave(sizes)  # of each environment

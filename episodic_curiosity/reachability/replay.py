@@ -170,6 +170,7 @@ class SnapshotReplay(FrameReplay):
     """
 
     kind = "snapshot"
+    redraws = True
 
     def __init__(
         self,

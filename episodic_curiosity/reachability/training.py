@@ -11,6 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
+from episodic_curiosity.reachability.drawn_once import keep_drawn
 from episodic_curiosity.reachability.experience import Experience, Window
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.pairs import (
@@ -115,6 +116,9 @@ def fit_r_network(
     held_out_pairs = _balanced_pairs(held_out, config, seed)
     batches = _batches(experience, config, seed)
     num_iterations = config.num_iterations(experience.first.numel())
+    if r_network.device.type == "cpu":
+        num_views = 2 * config.batch_size * num_iterations
+        experience = keep_drawn(experience, r_network.prepare, num_views)
     num_recent = max(1, num_iterations // 10)
     descent = _Descent(r_network, experience, config)
     before = {name: tensor.clone() for name, tensor in r_network.state_dict().items()}

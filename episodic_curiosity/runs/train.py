@@ -27,7 +27,7 @@ from episodic_curiosity.runs.record import Record, RunFolderError, folder_for_wo
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.compiling import compiles, warming_up
 from episodic_curiosity.support.interruption import StopRequest, stop_request
-from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.support.machine import find_device, keep_freed_memory
 from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.support.state import copied
@@ -53,6 +53,7 @@ def train(
     """
     total_steps = run.steps_after(run.num_updates)  # raises if there are too few for one update
     # Built before the folder, so that an invalid run leaves no folder behind.
+    keep_freed_memory()
     with closing(_make_world(run)) as world:
         parts = Parts.make(run, world, folder)
         with (
@@ -74,6 +75,7 @@ def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
     run.check_random_play()
     if any((folder / name).exists() for name in ("r_network.safetensors", "config.json")):
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
+    keep_freed_memory()
     with folder_for_work(folder):
         with closing(_make_world(run)) as world:
             r_network = build.make_r_network(run, world)

@@ -4,7 +4,7 @@ Shapes: B frames of h x w pixels.
 """
 
 from torch import Tensor, nn
-from torch.nn.functional import conv2d, pad
+from torch.nn.functional import conv2d, linear, pad
 
 CHANNEL_MULTIPLE = 8  # required by fast kernels
 TINY = 8  # pixels on a side that are not halved further
@@ -21,6 +21,24 @@ def tiny_strides(size: tuple[int, ...], num_layers: int) -> list[int]:
         strides.append(2 if side > TINY else 1)
         side = -(-side // strides[-1])
     return strides
+
+
+class Unpadded(nn.Conv2d):
+    """A convolution with stride 1 and no padding.
+
+    On a CPU, where a kernel covers the frame, it is computed as a linear layer: half the time.
+    """
+
+    def __init__(self, channels_in: int, channels_out: int, kernel: int) -> None:
+        super().__init__(channels_in, channels_out, kernel)
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """(B, channels_out, h - kernel + 1, w - kernel + 1)."""
+        if not frames.is_cpu or frames.shape[2:] != self.weight.shape[2:]:
+            return super().forward(frames)
+        # Channels last, as both are stored.
+        weight, values = (each.permute(0, 2, 3, 1).flatten(1) for each in (self.weight, frames))
+        return linear(values, weight, self.bias)[:, :, None, None]
 
 
 class Halving(nn.Conv2d):

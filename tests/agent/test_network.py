@@ -37,6 +37,20 @@ def test_small_frames_are_not_strided_away(shape, num_features):
     torch.testing.assert_close(before.value, as_floats.value)
 
 
+@pytest.mark.parametrize("shape", [(3, 42, 45), (9, 36, 144), (3, 20, 20), (5,)])
+def test_prepared_observations_give_the_same_output(shape):
+    # Blocks of (9, 36, 144) have the sizes of its frames: (9, 36, 144) again.
+    agent = Agent(shape, 4)
+    observation = torch.randint(0, 256, (7, *shape), dtype=torch.uint8)
+    rows = torch.tensor([6, 0, 3])
+    prepared = agent.prepare(observation)
+    assert (prepared.dtype, len(prepared)) == (torch.uint8, 7)
+    found = agent(prepared.index_select(0, rows))
+    expected = agent(observation[rows])
+    assert torch.equal(found.value, expected.value)
+    assert torch.equal(found.policy.logits, expected.policy.logits)
+
+
 def test_the_first_policy_is_nearly_uniform():
     output = Agent((3, 84, 84), num_actions=9)(torch.rand(4, 3, 84, 84))
     assert output.value.shape == (4, 1)

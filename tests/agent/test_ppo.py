@@ -167,6 +167,8 @@ def test_an_auxiliary_sees_every_sample_once_an_epoch_with_what_followed():
         orders.append(order.tolist())
         following = torch.cat([batch.next_observation[:, 0] for batch in epoch])
         assert torch.equal(following, order + 4.0)  # one step later is 4 environments further
+        frame = torch.cat([batch.frame for batch in epoch])
+        assert torch.equal(frame, torch.stack([order, order + 4], dim=1))
         connected = torch.cat([batch.connected for batch in epoch])
         assert torch.equal(connected, ~rollout.first[1:].flatten()[order])
         action = torch.cat([batch.action for batch in epoch])

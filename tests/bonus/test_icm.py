@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from episodic_curiosity.bonus import icm
 from episodic_curiosity.bonus.base import BonusContext
 from episodic_curiosity.bonus.features import Shrunk
 from episodic_curiosity.bonus.icm import ICM, ICMConfig, ICMModel
@@ -18,6 +19,7 @@ class Minibatch(NamedTuple):
     next_observation: Tensor | None
     action: Tensor
     connected: Tensor
+    frame: Tensor | None = None
 
 
 def linear(weight: list[list[float]], bias: list[float]) -> nn.Linear:
@@ -61,6 +63,32 @@ def test_the_loss_by_hand():
     assert parts["icm_inverse_loss"].item() == pytest.approx(inverse)
     assert loss.item() == pytest.approx(8 * (0.75 * forward + 0.25 * inverse))
     assert not any(part.requires_grad for part in parts.values())
+
+
+def test_a_frame_that_is_in_both_observations_is_embedded_once(monkeypatch):
+    """5 steps x 3 environments: 9 of the samples show 15 of the 18 frames, 18 times."""
+    torch.manual_seed(0)
+    frames = torch.randint(0, 256, (18, 3, 42, 42), dtype=torch.uint8)
+    sample = torch.tensor([0, 1, 3, 4, 6, 9, 11, 13, 14])
+    frame = torch.stack([sample, sample + 3], dim=1)
+    num_frames = len(frame.unique())
+    assert num_frames < 18
+    batch = Minibatch(
+        frames[sample], frames[sample + 3], torch.randint(0, 4, (9,)), torch.rand(9) < 0.8
+    )
+    model = ICMModel((3, 42, 42), 4, (), ICMConfig(strength=1.0))
+    monkeypatch.setattr(icm, "CPU_PART", 4)
+    counted, see = [], icm.see
+    monkeypatch.setattr(icm, "see", lambda *a: counted.append(len(a[1])) or see(*a))
+    results = []
+    for given in (batch, batch._replace(frame=frame)):
+        counted.clear()
+        loss, _ = model.loss(given)
+        results.append([loss, *torch.autograd.grad(loss, list(model.parameters()))])
+    assert sum(counted) == num_frames
+    assert max(counted) == 4
+    for once, twice in zip(*results, strict=True):
+        torch.testing.assert_close(once, twice, rtol=1e-4, atol=1e-6)
 
 
 def test_a_minibatch_of_borders_only_has_no_loss():

@@ -50,7 +50,8 @@ class Plain:
         return 0.0 if similarity > 8 else 1 / similarity
 
 
-def test_beside_a_loop():
+@pytest.mark.parametrize("way", ["rate_at_once", "rate_in_torch"])
+def test_beside_a_loop(way):
     """300 steps x 3 environments of places that are revisited; rows are left out."""
     bonus, plain = ngu(), [Plain() for _ in range(3)]
     draw = np.random.default_rng(0)
@@ -61,12 +62,37 @@ def test_beside_a_loop():
         opens = rows & (draw.random(3) < 0.05) | (time == 0)
         rows |= opens
         embedding[~rows] = np.nan
-        found = bonus.rate(
+        found = getattr(bonus, way)(
             torch.from_numpy(embedding).float(), torch.from_numpy(opens), torch.from_numpy(rows)
         )
         for env in rows.nonzero()[0]:
             expected = plain[env].rate(embedding[env], opens[env])
             assert found[env].item() == pytest.approx(expected, rel=2e-3)
+
+
+def test_the_kernel_leaves_the_state_that_torch_does():
+    """70 steps x 5 environments, D = 33: more than a memory, and no whole vector registers."""
+    ways = {"rate_at_once": ngu(5, 33), "rate_in_torch": ngu(5, 33)}
+    generator = torch.Generator().manual_seed(3)
+    for time in range(70):
+        embedding = torch.randn(5, 33, generator=generator)
+        rows = torch.rand(5, generator=generator) < 0.9
+        opens = rows & (torch.rand(5, generator=generator) < 0.05) | (time == 0)
+        rows |= opens
+        paid = {way: getattr(ngu, way)(embedding, opens, rows) for way, ngu in ways.items()}
+        torch.testing.assert_close(paid["rate_at_once"][rows], paid["rate_in_torch"][rows])
+    ours, theirs = (bonus.state_dict() for bonus in ways.values())
+    for name in ("memory.embeddings", "memory.added", "memory.draws", "averaged"):
+        assert torch.equal(ours[name], theirs[name])
+    torch.testing.assert_close(ours["distance"], theirs["distance"])
+    assert ours["memory.added"].max() > 7
+
+
+def test_a_wrong_embedding_leaves_no_trace():
+    bonus, yes = ngu(), torch.ones(3, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"embedding must have shape \(3, 5\)"):
+        bonus.rate(torch.zeros(3, 4), ~yes, yes)
+    assert bonus.memory.added.tolist() == [0, 0, 0]
 
 
 def test_the_kernel_by_hand():

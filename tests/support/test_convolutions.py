@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from episodic_curiosity.support.convolutions import Halving, tiny_strides
+from episodic_curiosity.support.convolutions import Halving, Unpadded, tiny_strides
 
 
 @pytest.mark.parametrize("channels", [1, 3, 32])
@@ -22,6 +22,21 @@ def test_a_convolution_over_blocks_is_the_same_one(channels, size, kernel):
     assert results[0].shape == (3, 8, (size[0] + 1) // 2, (size[1] + 1) // 2)
     torch.testing.assert_close(results[1], results[0])
     torch.testing.assert_close(gradients[1], gradients[0])
+
+
+@pytest.mark.parametrize("size", [(3, 3), (3, 4), (5, 3)])
+def test_a_kernel_that_covers_a_frame_is_a_linear_layer(size):
+    layer = Unpadded(5, 4, 3).to(memory_format=torch.channels_last)
+    frames = torch.rand(6, 5, *size).to(memory_format=torch.channels_last).requires_grad_()
+    inputs = (frames, *layer.parameters())
+    found, expected = layer(frames), torch.conv2d(frames, layer.weight, layer.bias)
+    torch.testing.assert_close(found, expected)
+    for ours, theirs in zip(
+        torch.autograd.grad(found.sin().sum(), inputs),
+        torch.autograd.grad(expected.sin().sum(), inputs),
+        strict=True,
+    ):
+        torch.testing.assert_close(ours, theirs)
 
 
 @pytest.mark.parametrize(
