@@ -90,9 +90,11 @@ def test_no_request_leaves_and_nothing_is_too_wide(browser, site, viewport):
 def test_search_works_from_a_folder(browser, site):
     page = browser.new_page(viewport=DESK)
     page.goto((site / "how-to" / "gpu.html").as_uri())
+    box = page.get_by_role("textbox", name="Search")
+    box.click()  # the index is loaded when the search is opened
     meta = page.locator(".md-search-result__meta", has_text="Type to start searching")
-    meta.wait_for(state="attached")  # the index is loaded
-    page.get_by_role("textbox", name="Search").fill("couch potato")
+    meta.wait_for(state="attached")
+    box.press_sequentially("couch potato")
     page.locator(".md-search-result__item").first.wait_for()
     titles = page.locator(".md-search-result__item h1, .md-search-result__item h2")
     assert "The couch potato" in titles.all_inner_texts()
