@@ -1,6 +1,8 @@
 """The lanes of the suite, and what every test can rely on."""
 
+import shutil
 import signal
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -16,6 +18,21 @@ def pytest_sessionstart() -> None:
     A shell's background jobs ignore it, and so would all that they start.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    """A Chromium, for tests that look at pages."""
+    from playwright.sync_api import sync_playwright
+
+    names = ("chromium", "chromium-browser", "google-chrome")
+    paths = [path for name in names if (path := shutil.which(name))]
+    if not paths:
+        pytest.fail("no Chromium was found; install one: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=paths[0])
+        yield browser
+        browser.close()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

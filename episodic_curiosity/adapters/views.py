@@ -23,7 +23,7 @@ View = Callable[[Any], Any]
 class FromInfo:
     """Curiosity sees `info[key]`, such as the position for a GridOracle."""
 
-    key: str
+    key: str  # of a Gymnasium info
 
 
 def same(observation: Any) -> Any:
@@ -32,7 +32,11 @@ def same(observation: Any) -> Any:
 
 
 def channels_first(frames: Any) -> Any:
-    """(N, height, width, channels) to (N, channels, height, width); an array or a tensor."""
+    """Returns frames with their channels first.
+
+    Args:
+        frames: (N, height, width, channels), an array or a tensor.
+    """
     if isinstance(frames, np.ndarray):
         return np.moveaxis(frames, -1, 1)
     return frames.movedim(-1, 1)

@@ -223,7 +223,12 @@ class Agent(nn.Module):
 
 
 def load_agent(folder: str | Path, device: torch.device | str = "cpu") -> Agent:
-    """Loads the trained agent from a run's folder."""
+    """Loads the trained agent from a run's folder.
+
+    Args:
+        folder: of a run.
+        device: of the network.
+    """
     return Agent.load(folder, device)
 
 

@@ -44,7 +44,7 @@ class BonusConfig:
 class BonusContext:
     """Parts of a run for its bonus, in addition to the config and the world's spec."""
 
-    seed: int
+    seed: int  # of its random numbers
     num_steps: int | None = None  # of a rollout, between two calls of `learn`
     r_network: RNetwork | None = None  # if the method has one
     fitting: OnlineFitting | None = None  # refits it during the run
@@ -89,7 +89,13 @@ class Bonus(nn.Module, ABC):
     def __init__(
         self, num_envs: int, seen_shape: tuple[int, ...] | None, device: torch.device | str
     ) -> None:
-        """`seen_shape` is that of one environment; None: what it is shown does not matter."""
+        """Creates the tensors that every bonus has.
+
+        Args:
+            num_envs: N, the number of environments.
+            seen_shape: of what one environment sees; None: it does not matter.
+            device: of all tensors.
+        """
         super().__init__()
         check_at_least("num_envs", num_envs, 1)
         what = f"a bonus of {num_envs} environments"

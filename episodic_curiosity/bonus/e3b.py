@@ -41,7 +41,12 @@ class E3B(EmbeddingBonus):
     phi is the embedding, learnt by inverse dynamics. C^-1 is kept for every environment, by
     rank-one updates: N * D * D * 8 bytes. A longer phi than sqrt(1e8 * lambda) is shortened to
     that length.
-    The arguments are those of EmbeddingBonus.
+
+    Args:
+        observation_shape: of one environment, (channels, height, width) or (features,).
+        num_envs: N, the number of environments.
+        options: num_actions or action_shape, config, observation_dtype, num_steps, seed and
+            device, as of EmbeddingBonus.
     """
 
     defaults = E3BConfig

@@ -36,7 +36,7 @@ class ETDConfig(BonusConfig):
     gamma: float = 0.99  # pairs are j steps apart with probability (1 - gamma) gamma^(j - 1)
     memory_capacity: int = 1000  # K
     embedding_size: int = 64  # D
-    learning_rate: float = 3e-4
+    learning_rate: float = 3e-4  # of its own Adam
 
     def __post_init__(self) -> None:
         check_number("scale", self.scale, above=0)

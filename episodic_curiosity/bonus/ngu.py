@@ -40,7 +40,7 @@ class NGUConfig(EmbeddingConfig):
 
     scale: float = 0.003  # of the bonus; ours, not searched: without it a step pays 1 to 30
     k: int = 10  # nearest neighbours
-    kernel_epsilon: float = 1e-3
+    kernel_epsilon: float = 1e-3  # of the kernel K
     cluster_distance: float = 8e-3  # neighbours closer than this, squared, are the same
     c: float = 1e-3  # added to the similarity
     most_similar: float = 8.0  # nothing is paid above this similarity
@@ -71,7 +71,12 @@ class NGU(EmbeddingBonus):
     d^2 is the squared distance of embeddings over its moving average. Embeddings are learnt by
     inverse dynamics, and those in memory stay as they were when they were stored. The memory
     takes N * K * D * 4 bytes and forgets its oldest.
-    The arguments are those of EmbeddingBonus.
+
+    Args:
+        observation_shape: of one environment, (channels, height, width) or (features,).
+        num_envs: N, the number of environments.
+        options: num_actions or action_shape, config, observation_dtype, num_steps, seed and
+            device, as of EmbeddingBonus.
     """
 
     defaults = NGUConfig

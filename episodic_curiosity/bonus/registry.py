@@ -41,7 +41,11 @@ _methods = {
 
 
 def register_method(method: Method) -> None:
-    """Adds a method to those that can be trained, in this process."""
+    """Adds a method to those that can be trained, in this process.
+
+    Args:
+        method: its record.
+    """
     check_type("method", method, Method)
     if method.name in _methods and _methods[method.name] is not method:
         raise ValueError(f"there is already a method {method.name!r}: choose another name")

@@ -93,6 +93,7 @@ class Architecture(TypedDict):
     branches: Branches
 
 
+# Arguments of RNetwork: the paper's tables, the same on a small embedder, the paper's fast one.
 PAPER: Architecture = {"embedder": "resnet18", "comparator": "mlp", "branches": "shared"}
 SMALL: Architecture = {"embedder": "small", "comparator": "mlp", "branches": "shared"}
 FAST: Architecture = {"embedder": "small", "comparator": "dot", "branches": "unshared"}

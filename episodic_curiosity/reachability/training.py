@@ -82,9 +82,9 @@ class FitReport:
     """Accuracy and loss of a fitted R-network."""
 
     accuracy: float  # on training batches, over the last tenth
-    held_out_accuracy: float
+    held_out_accuracy: float  # on an equal number of near and far pairs
     loss: float  # over the last tenth
-    iterations: int
+    iterations: int  # training batches
 
 
 class NoPairsError(ValueError):
@@ -98,13 +98,21 @@ def fit_r_network(
     *,
     held_out: Experience | None = None,
     seed: int = 0,
-    progress: bool = True,  # shows a bar on a terminal
+    progress: bool = True,
 ) -> FitReport:
     """Trains the R-network in place and marks it as fitted.
 
     Without `held_out` experience the newest steps are held out of training, so that no
     observation is in both. On a CPU the same seed gives the same weights. If the loss is not
     finite, the previous weights are restored and FloatingPointError is raised.
+
+    Args:
+        r_network: is changed in place.
+        experience: `Frames(views, first)`, or anything with these two.
+        config: amount of training, batch size, rate and pairs; None: the paper's.
+        held_out: experience for the held-out accuracy; None: the newest steps.
+        seed: of the pairs and their order.
+        progress: shows a bar on a terminal.
     """
     config = config or FitConfig()
     check_type("config", config, FitConfig)
@@ -218,7 +226,14 @@ def pair_accuracy(
     *,
     seed: int = 0,
 ) -> float:
-    """The accuracy of the R-network on an equal number of near and far pairs."""
+    """The accuracy of the R-network on an equal number of near and far pairs.
+
+    Args:
+        r_network: a fitted one.
+        experience: `Frames(views, first)`, or anything with these two.
+        pairs: which ones are drawn; None: the paper's.
+        seed: of the pairs.
+    """
     config = FitConfig(pairs=pairs or PairsConfig())
     _check_experience("experience", experience, r_network)
     return _accuracy(r_network, experience, _balanced_pairs(experience, config, seed))

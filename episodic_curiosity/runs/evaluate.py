@@ -115,7 +115,16 @@ def evaluate(
 
     The first E = ceil(num_episodes / N) episodes of each environment count: taking the first
     to end of all environments would favour short ones. So N * E episodes count. The world
-    should not be staggered. Actions are sampled, as in the paper, unless `deterministic`.
+    should not be staggered.
+
+    Args:
+        agent: acts, with observations of the world's shape.
+        world: is reset; made with `make_world(..., split="test")` for unseen levels.
+        num_episodes: the least number of episodes.
+        deterministic: takes the likeliest actions; they are sampled otherwise, as in the paper.
+        seed: of the world's episodes and of the actions.
+        trajectories: keeps the positions of every episode.
+        progress: shows a bar on a terminal.
     """
     check_at_least("num_episodes", num_episodes, 1)
     spec = world.spec

@@ -120,7 +120,15 @@ PRESETS = {
 
 
 def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
-    """Returns the config of a run; raises for an unknown name, listing the choices."""
+    """Returns the config of a run; raises for an unknown name, listing the choices.
+
+    Args:
+        task: as `curiosity tasks` lists them.
+        method: as `curiosity methods` lists them.
+        preset: "paper", "gpu", "turbo" or "cpu".
+        steps: of all environments together.
+        seed: of everything random.
+    """
     settings = find_settings(task, method)
     check_choice("preset", preset, PRESETS)
     sizes = PRESETS[preset]

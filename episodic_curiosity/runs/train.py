@@ -45,11 +45,16 @@ def train(
     accept_changes: bool = False,
     progress: bool = True,
 ) -> None:
-    """Trains an agent and writes everything to the folder; `resume` continues a stopped run.
-
-    If its config or metrics were edited, a run is resumed only with `accept_changes`.
+    """Trains an agent and writes everything to the folder.
 
     Ctrl-C or SIGTERM ends the run with a checkpoint after the current update.
+
+    Args:
+        run: the config, as `resolve` returns it.
+        folder: for the agent, metrics and checkpoints.
+        resume: continues a run that was stopped.
+        accept_changes: resumes it even if its config or metrics were edited.
+        progress: shows a bar on a terminal.
     """
     total_steps = run.steps_after(run.num_updates)  # raises if there are too few for one update
     # Built before the folder, so that an invalid run leaves no folder behind.

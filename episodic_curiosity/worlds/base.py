@@ -48,16 +48,16 @@ class Step(NamedTuple):
 class WorldSpec:
     """Shapes, dtypes, actions and capabilities of a world."""
 
-    task: str
-    num_envs: int
-    device: torch.device
-    observation_shape: tuple[int, ...]
-    observation_dtype: torch.dtype
-    view_shape: tuple[int, ...]
-    view_dtype: torch.dtype
+    task: str  # such as "maze/sparse"
+    num_envs: int  # N
+    device: torch.device  # of all tensors
+    observation_shape: tuple[int, ...]  # of one environment
+    observation_dtype: torch.dtype  # torch.uint8 or torch.float32
+    view_shape: tuple[int, ...]  # of one environment
+    view_dtype: torch.dtype  # torch.uint8 or torch.float32
     num_actions: int  # discrete actions; 0 if actions are continuous
     action_shape: tuple[int, ...] = ()  # of one continuous action, each entry in [-1, 1]
-    action_names: tuple[str, ...] = ()
+    action_names: tuple[str, ...] = ()  # of discrete actions, for people
     gentle_play: float = 1.0  # bound on random actions in every second environment
     episode_steps: int  # an episode is truncated after this many steps
     can_restore: bool = False  # state() / load_state() resume exactly
@@ -65,7 +65,7 @@ class WorldSpec:
     snapshot_bytes: int = 0  # of one environment's snapshot; 0 if there are none
     can_capture: bool = False  # step() never synchronises: a CUDA graph can capture it
     can_capture_redraw: bool = False  # the same for redraw()
-    has_position: bool = False
+    has_position: bool = False  # steps have `position`
     oracle_cell: float = 0.0  # side of a Grid-Oracle cell, in units of `position`
 
 

@@ -38,7 +38,7 @@ class Family:
 
     name: str  # before the slash
     tasks: Mapping[str, str]  # one line about each task, by its name after the slash
-    open_tasks: OpenTasks | None = None
+    open_tasks: OpenTasks | None = None  # tasks besides the listed ones
     task_sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by set's name
     # Options of a run; all but num_envs have defaults. Presets set a field `stagger`, if any.
     config: type[WorldConfig]
@@ -60,9 +60,9 @@ class Family:
     # x", if that is more than the family itself; None: nothing.
     loads: Callable[[str], str | None] | None = None
     # Numbers of a run. `settings` is a place in runs/settings.py, such as "gym", whose numbers
-    # are taken; "": the family's own name. `ppo` has fields of PPOConfig that differ from them.
+    # are taken; "": the family's own name.
     settings: str = ""
-    ppo: Mapping[str, Any] = field(default_factory=dict)
+    ppo: Mapping[str, Any] = field(default_factory=dict)  # fields of PPOConfig that differ
     budget: Budget | None = None  # None: that of `settings`
 
     def __post_init__(self) -> None:

@@ -33,7 +33,11 @@ _FAMILIES = {family.name: family for family in BUILT_IN}
 
 
 def register_family(family: Family) -> None:
-    """Adds a family, for this process; an entry point adds it for every one."""
+    """Adds a family, for this process; an entry point adds it for every one.
+
+    Args:
+        family: its record.
+    """
     check_type("family", family, Family)
     if _FAMILIES.setdefault(family.name, family) is not family:
         raise ValueError(f"there is already a family {family.name!r}: choose another name")
@@ -113,8 +117,16 @@ def make_world(
 ) -> World:
     """Builds the world of a task such as "maze/sparse+noise" or "gym/CartPole-v1".
 
-    A "+" suffix adds a television to the frames. `options` are those of the family's world and
-    of the television. A family's dependencies are imported only when one of its tasks is built.
+    A "+" suffix adds a television to the frames. A family's dependencies are imported only when
+    one of its tasks is built.
+
+    Args:
+        task: "<family>/<task>", as `curiosity tasks` lists them.
+        num_envs: N, the number of environments.
+        seed: of everything random.
+        device: of all tensors.
+        split: "train", "validation", "test" or "r-network": their levels are disjoint.
+        options: of the family's world and of the television.
     """
     family, name, programme = read_task(task)
     check_at_least("num_envs", num_envs, 1)

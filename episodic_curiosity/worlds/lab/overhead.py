@@ -53,6 +53,7 @@ def draw_overhead(
     pixels_per_cell: int = 16,
     items: Sequence[tuple[int, float, float]] = (),
     trajectory: Points | None = None,
+    trail_colours: Points | None = None,
     memory: Points | None = None,
     agent: tuple[float, float, float] | None = None,
     mark_size: float = 1.0,
@@ -60,7 +61,8 @@ def draw_overhead(
     """Draws a level as (H p, W p, 3) bytes.
 
     Items are (sprite, x, y) and the agent is (x, y, yaw). The trajectory (T, 2) turns from blue
-    to yellow, memory positions (M, 2) are white rings; `mark_size` scales all but the items.
+    to yellow, or has `trail_colours` (T, 3); memory positions (M, 2) are white rings.
+    `mark_size` scales all but the items.
     """
     if pixels_per_cell < 4:
         raise ValueError(f"pixels_per_cell must be at least 4, got {pixels_per_cell}")
@@ -71,8 +73,10 @@ def draw_overhead(
     ):
         canvas.paint_door(level, int(x), int(y))
     if trajectory is not None and len(trajectory):
-        for place, share in zip(trajectory, np.linspace(0, 1, len(trajectory)), strict=True):
-            canvas.disc(place, 0.07 * mark_size, EARLY + (LATE - EARLY) * share)
+        if trail_colours is None:
+            trail_colours = EARLY + (LATE - EARLY) * np.linspace(0, 1, len(trajectory))[:, None]
+        for place, colour in zip(trajectory, trail_colours, strict=True):
+            canvas.disc(place, 0.07 * mark_size, colour)
     for sprite, x, y in items:
         if sprite != Sprite.NONE:
             canvas.disc((x, y), 0.3, (0, 0, 0))

@@ -1,16 +1,13 @@
 """The report in a real browser: what a person would see, and what leaves the page: nothing."""
 
-import shutil
-
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from episodic_curiosity.cli.main import main
 from tests.show.report.fixture import write, write_results
 
 pytestmark = pytest.mark.browser
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
 
@@ -23,17 +20,6 @@ def report(tmp_path_factory):
     damaged.write_bytes(damaged.read_bytes()[:200])
     main(["report", str(folder / "results"), "--out", str(folder / "report.html")])
     return folder / "report.html"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    paths = [path for name in NAMES if (path := shutil.which(name))]
-    if not paths:
-        pytest.fail("no Chromium was found; install one: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=paths[0])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
