@@ -57,8 +57,8 @@ def train(
         progress: shows a bar on a terminal.
     """
     total_steps = run.steps_after(run.num_updates)  # raises if there are too few for one update
-    # Built before the folder, so that an invalid run leaves no folder behind.
     keep_freed_memory()
+    # Built before the folder, so that an invalid run leaves no folder behind.
     with closing(_make_world(run)) as world:
         parts = Parts.make(run, world, folder)
         with (
