@@ -21,6 +21,7 @@ from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig  # 
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec  # noqa: E402
 from ray.rllib.core.rl_module.torch import TorchRLModule  # noqa: E402
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner  # noqa: E402
+from ray.rllib.utils import force_list  # noqa: E402
 from ray.tune.registry import register_env  # noqa: E402
 
 import episodic_curiosity as ec  # noqa: E402
@@ -367,10 +368,10 @@ def tiny_config(make, callbacks=()):
         .training(train_batch_size_per_learner=60, minibatch_size=30, num_epochs=1)
         .training(use_kl_loss=False)
         .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=[8]))
-        .callbacks([*callbacks])
     )
     # Smaller numbers: the R-network's similarity to large ones can be exactly 1.
-    return add_curiosity(config, make, view=lambda observation: observation / 8)
+    add_curiosity(config, make, view=lambda observation: observation / 8)
+    return config.callbacks([*force_list(config.callbacks_class), *callbacks])
 
 
 def on_runners(algorithm, function):
@@ -394,9 +395,9 @@ def assert_shared(algorithm):
 
 
 class Witness(RLlibCallback):
-    """Looks at the memories of new runners, before they step."""
+    """Looks at new runners, after curiosity's callback and before they step."""
 
-    remembered: ClassVar[list[int]] = []
+    remembered: ClassVar[list[int]] = []  # observations in their memories
 
     def on_env_runners_recreated(self, *, env_runner_group, env_runner_indices, **_):
         Witness.remembered += env_runner_group.foreach_env_runner(
