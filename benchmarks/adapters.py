@@ -6,7 +6,9 @@ Each library steps environments that return a stored frame at once: without curi
 adapter whose bonus is constant, and with episodic curiosity (memories of 200, EC). The three
 alternate for several rounds, and the shortest call of each counts. `adapter` is what the
 wrapper costs by itself, `curiosity` what embedding, comparing and remembering cost on top, in
-microseconds per environment step; the share is the adapter's of the whole step.
+microseconds per environment step; the share is the adapter's of the whole step. At last SB3's
+PPO trains its CnnPolicy (64 steps per rollout, 4 epochs) without and with episodic curiosity:
+the whole price of curiosity beside SB3's own time.
 """
 
 import argparse
@@ -20,6 +22,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torchrl.envs import GymWrapper, SerialEnv, TransformedEnv
 
@@ -31,6 +34,7 @@ from episodic_curiosity.adapters.views import channels_first
 
 ROUNDS = 3
 EPISODE = 300  # steps
+ROLLOUT = 64  # steps of an environment, of SB3's PPO
 Step = Callable[[], Any]
 
 
@@ -63,13 +67,25 @@ def gymnasium_step(num_envs: int, bonus: ec.Bonus | None) -> Step:
     return lambda: envs.step(action)
 
 
-def sb3_step(num_envs: int, bonus: ec.Bonus | None) -> Step:
+def sb3_env(num_envs: int, bonus: ec.Bonus | None) -> Any:
     env: Any = DummyVecEnv([partial(Frames, seed) for seed in range(num_envs)])
     if bonus is not None:
         env = CuriousVecEnv(env, bonus, view=channels_first)
+    return env
+
+
+def sb3_step(num_envs: int, bonus: ec.Bonus | None) -> Step:
+    env = sb3_env(num_envs, bonus)
     env.reset()
     action = np.zeros(num_envs, np.int64)
     return lambda: env.step(action)
+
+
+def sb3_training(num_envs: int, bonus: ec.Bonus | None) -> Step:
+    """One rollout of SB3's PPO with its update."""
+    env = sb3_env(num_envs, bonus)
+    model = PPO("CnnPolicy", env, n_steps=ROLLOUT, batch_size=256, n_epochs=4, device="cpu")
+    return lambda: model.learn(ROLLOUT * num_envs, reset_num_timesteps=False)
 
 
 def torchrl_step(num_envs: int, bonus: ec.Bonus | None) -> Step:
@@ -93,17 +109,22 @@ def torchrl_step(num_envs: int, bonus: ec.Bonus | None) -> Step:
 
 def microseconds(steps: dict[str, Step], seconds: float, num_envs: int) -> dict[str, float]:
     """Per environment step, of the shortest call."""
-    shortest = dict.fromkeys(steps, float("inf"))
     for step in steps.values():  # fills the memories
         for _ in range(EPISODE - 1):
             step()
+    return fastest(steps, seconds, num_envs)
+
+
+def fastest(steps: dict[str, Step], seconds: float, num_steps: int) -> dict[str, float]:
+    """Microseconds per environment step, of the shortest of calls that take `num_steps`."""
+    shortest = dict.fromkeys(steps, float("inf"))
     for _ in range(ROUNDS):
         for name, step in steps.items():
             end = time.perf_counter() + seconds / ROUNDS
             while (begun := time.perf_counter()) < end:
                 step()
                 shortest[name] = min(shortest[name], time.perf_counter() - begun)
-    return {name: 1e6 * taken / num_envs for name, taken in shortest.items()}
+    return {name: 1e6 * taken / num_steps for name, taken in shortest.items()}
 
 
 def curious(num_envs: int) -> ec.Bonus:
@@ -142,6 +163,13 @@ def main() -> None:
             f"| {library} | {plain:.0f} | {constant - plain:.0f} | {total - constant:.0f} | "
             f"{(constant - plain) / total:.0%} |"
         )
+    training = {"SB3": None, "SB3 with curiosity": curious(num_envs)}
+    steps = {name: sb3_training(num_envs, bonus) for name, bonus in training.items()}
+    plain, total = fastest(steps, args.seconds, ROLLOUT * num_envs).values()
+    print(
+        f"\nSB3's PPO, training included: {plain:.0f} us, with curiosity {total:.0f} us: "
+        f"{(total - plain) / plain:.0%} more"
+    )
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ def test_it_trains_resumes_is_evaluated_and_filmed(site, tmp_path, task, method,
     ("package", "summary"),
     [
         ("corridor_worlds", "13 passed, 1 skipped"),  # it cannot redraw
-        ("count_bonus", "46 passed, 2 skipped"),  # there is no GPU
+        ("count_bonus", "48 passed, 2 skipped"),  # there is no GPU
     ],
 )
 def test_what_they_bring_conforms(site, package, summary):

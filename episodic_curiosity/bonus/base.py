@@ -29,7 +29,7 @@ from episodic_curiosity.support.checks import (
     unfit,
 )
 from episodic_curiosity.support.machine import check_memory
-from episodic_curiosity.support.state import copied
+from episodic_curiosity.support.state import copied, within
 from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
 Given = Tensor | NDArray[Any]  # a tensor on the bonus's device, or an array, which is copied
@@ -150,6 +150,21 @@ class Bonus(nn.Module, ABC):
         first = self._mask("first", first)
         return self._pay(seen, first, ~first, action)
 
+    def record(self, now: Sight) -> None:  # noqa: ARG002
+        """Keeps what `learn` needs of a step that a copy in another process has paid.
+
+        `pay` does so itself. `copies.py` says how copies pay and one of them learns.
+        """
+        if self.learns_from_steps:
+            raise NotImplementedError(
+                f"{type(self).__name__} must define record, to learn from what its copies saw"
+            )
+
+    @property
+    def learns_from_steps(self) -> bool:
+        """True if `learn` needs what `record` keeps."""
+        return self.learns and type(self).learn is not Bonus.learn
+
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:  # noqa: ARG002
         """Learns from what was seen and returns training metrics; may synchronise.
 
@@ -212,16 +227,13 @@ class Bonus(nn.Module, ABC):
             raise ValueError(f"the bonus's state has something unexpected, {min(rest)}")
         return super().load_state_dict(state_dict, strict, assign)
 
+    def tensors_of(self, names: tuple[str, ...]) -> dict[str, Tensor]:
+        """The tensors of these modules and buffers, by name; no copies."""
+        return within(self._tensors(), names)
+
     def load_learnt(self, state: Mapping[str, Any], names: tuple[str, ...]) -> None:
         """Takes these modules and buffers from a state of any number of environments."""
-        own, found = (
-            {
-                name: part
-                for name, part in tensors.items()
-                if any(f"{name}.".startswith(f"{whole}.") for whole in names)
-            }
-            for tensors in (self._tensors(), state)
-        )
+        own, found = self.tensors_of(names), within(state, names)
         if difference := first_difference(found, own):
             raise ValueError(f"the bonus's state {difference}")
         for name, tensor in own.items():

@@ -10,12 +10,12 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from episodic_curiosity.bonus.base import BonusContext
+from episodic_curiosity.bonus.base import BonusContext, Sight
 from episodic_curiosity.bonus.distillation import RandomDistillation
 from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig, Reachability
 from episodic_curiosity.bonus.lifelong import Lifelong
 from episodic_curiosity.bonus.method import Method
-from episodic_curiosity.bonus.recent import Recent
+from episodic_curiosity.bonus.recent import NO_STEPS, Recent
 from episodic_curiosity.reachability.network import Embeddings
 from episodic_curiosity.support.checks import check_number, check_share
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
@@ -77,7 +77,7 @@ class ECRND(EpisodicBonus):
         )
         self.lifelong = Lifelong(distillation, config.most_lifelong, device)
         like = torch.zeros(num_envs, size, device=device)
-        self.recent = Recent(num_steps, embedding=like)
+        self.recent: Recent | None = Recent(num_steps, embedding=like)
 
     @classmethod
     def for_run(cls, config: Any, spec: WorldSpec, context: BonusContext) -> Self:
@@ -90,16 +90,31 @@ class ECRND(EpisodicBonus):
     def rate(self, embeddings: Embeddings, opens: Tensor, rows: Tensor) -> Tensor:
         """As EC's, times the lifelong factor where it is above zero."""
         bonus = super().rate(embeddings, opens, rows)
-        known = rows & self.r_network.fitted  # other embeddings would mean something else
-        self.recent.add(known, embedding=embeddings.stored)
+        known = self._keep(embeddings, rows)
         factor = self.lifelong.factor(embeddings.stored, where=known & ~opens)
         return torch.where(bonus > 0, bonus * factor, bonus)
+
+    def record(self, now: Sight) -> None:
+        self._keep(self.r_network.embed(now.seen, where=now.rows), now.rows)
+
+    @property
+    def learns_from_steps(self) -> bool:
+        return True
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:  # noqa: ARG002
         """Fits RND's predictor to the newest steps."""
         self._raise_if_not_finite()
+        if self.recent is None:
+            raise ValueError(NO_STEPS)
         (embedding,) = self.recent.take_fields("embedding")
         return self.lifelong.learn(embedding)
+
+    def _keep(self, embeddings: Embeddings, rows: Tensor) -> Tensor:
+        """Keeps the embeddings of `rows` once the R-network is fitted; returns which."""
+        known = rows & self.r_network.fitted  # other embeddings would mean something else
+        if self.recent is not None:
+            self.recent.add(known, embedding=embeddings.stored)
+        return known
 
 
 METHOD = Method(

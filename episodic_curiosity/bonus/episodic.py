@@ -129,9 +129,15 @@ class EpisodicBonus(Bonus):
                 f"the R-network was moved to {self.r_network.device} after the bonus was "
                 f"created on {self.device}; move it before"
             )
-        if self.fitting is not None and self.recorded is not None:
-            self.fitting.record(now.seen, now.opens, where=now.rows)
+        self._record_views(now)
         return self.rate(self.r_network.embed(now.seen, where=now.rows), now.opens, now.rows)
+
+    def record(self, now: Sight) -> None:
+        self._record_views(now)
+
+    @property
+    def learns_from_steps(self) -> bool:
+        return self.recorded is not None
 
     def rate(self, embeddings: Embeddings, opens: Tensor, rows: Tensor) -> Tensor:
         """Returns the bonus (N,) of embedded observations and stores the novel ones of `rows`.
@@ -166,6 +172,12 @@ class EpisodicBonus(Bonus):
         if report:
             self.memory.clear(where=self._everywhere)
         return report
+
+    def load_learnt(self, state: Mapping[str, Any], names: tuple[str, ...]) -> None:
+        """As that of Bonus; another R-network clears the memories, as a refit does."""
+        super().load_learnt(state, names)
+        if "r_network" in names:
+            self.memory.clear(where=self._everywhere)
 
     def statistics(self) -> dict[str, float]:
         """Bonus statistics since the last call, memory use and refits."""
@@ -209,6 +221,10 @@ class EpisodicBonus(Bonus):
             raise ValueError(f"the bonus's state must be of a run {wanted} refits")
         if self.fitting is not None:
             self.fitting.check_state(extra)
+
+    def _record_views(self, now: Sight) -> None:
+        if self.fitting is not None and self.recorded is not None:
+            self.fitting.record(now.seen, now.opens, where=now.rows)
 
     def _similarity(self, asked: Tensor) -> Tensor:
         """F (N,) over each environment's memory."""

@@ -119,10 +119,13 @@ class ETD(Bonus):
         )
 
     def pay(self, now: Sight) -> Tensor:
-        if self.recorded is not None:
-            self.recorded.add(now.seen, now.opens, where=now.rows)
+        self.record(now)
         embedding = self.model.embed(now.seen)
         return self.config.scale * self.rate(embedding, now.opens, now.rows)
+
+    def record(self, now: Sight) -> None:
+        if self.recorded is not None:
+            self.recorded.add(now.seen, now.opens, where=now.rows)
 
     def rate(self, embedding: Tensor, opens: Tensor, rows: Tensor) -> Tensor:
         """Returns the distances (N,) of (N, 2 * D) embeddings, and stores those of `rows`.

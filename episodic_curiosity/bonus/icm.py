@@ -141,13 +141,19 @@ class ICM(Bonus):
             surprise = self.model.surprise(self.previous, seen, action)
             # The scaled bonus is clipped, not the error. It is never negative.
             bonus = (self.config.scale * surprise).clamp(max=MOST)
-            if self.recent is not None:
-                self.recent.add(
-                    now.stepped, observation=self.previous, next_observation=seen, action=action
-                )
-        rows = now.rows.view(-1, *(1,) * (seen.dim() - 1))
-        self.previous.copy_(torch.where(rows, seen, self.previous))
+        self.record(now)
         return bonus
+
+    def record(self, now: Sight) -> None:
+        if self.recent is not None and now.action is not None:
+            self.recent.add(
+                now.stepped,
+                observation=self.previous,
+                next_observation=now.seen,
+                action=now.action,
+            )
+        rows = now.rows.view(-1, *(1,) * (now.seen.dim() - 1))
+        self.previous.copy_(torch.where(rows, now.seen, self.previous))
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:  # noqa: ARG002
         """Takes a pass over the newest steps, unless PPO's update trains the model."""

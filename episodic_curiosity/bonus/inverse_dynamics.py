@@ -149,9 +149,12 @@ class EmbeddingBonus(Bonus):
 
     def embed(self, now: Sight) -> Tensor:
         """Returns the embeddings (N, D) of what is seen; keeps what `learn` needs."""
+        self.record(now)
+        return self.inverse.embed(now.seen)
+
+    def record(self, now: Sight) -> None:
         if self.trail is not None:
             self.trail.add(now)
-        return self.inverse.embed(now.seen)
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
         """Fits the embedding to the newest steps."""

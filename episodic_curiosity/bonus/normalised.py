@@ -5,6 +5,7 @@ Not in the paper.
 Burda et al. 2019 (RND), section 2.4. Shapes: N environments.
 """
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from torch import Tensor
@@ -13,6 +14,8 @@ from episodic_curiosity.bonus.auxiliary import Auxiliary
 from episodic_curiosity.bonus.base import Bonus, BonusContext, Sight
 from episodic_curiosity.bonus.deviation import ReturnDeviation
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
+
+INNER = "inner."  # of the names of its tensors
 
 
 class NormalisedBonus(Bonus):
@@ -34,6 +37,8 @@ class NormalisedBonus(Bonus):
         self.sees, self.needs_views = inner.sees, inner.needs_views  # type: ignore[misc]
         self.needs_action = inner.needs_action
         self.advice, self.config = inner.advice, inner.config  # type: ignore[misc]
+        inner_learnt = (f"{INNER}{name}" for name in inner.learnt)
+        self.learnt = (*inner_learnt, "deviation.divisor")  # type: ignore[misc]
 
     @property
     def divisor(self) -> Tensor:
@@ -50,11 +55,26 @@ class NormalisedBonus(Bonus):
         self.deviation.add(bonus, where=now.rows)
         return bonus / self.divisor
 
+    def record(self, now: Sight) -> None:
+        self.inner.record(now)
+
+    @property
+    def learns_from_steps(self) -> bool:
+        return self.inner.learns_from_steps
+
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
         """Updates the divisor and calls the inner bonus's `learn`."""
         self._raise_if_not_finite()
         self.deviation.update()
         return self.inner.learn(rollout) if self.inner.learns else {}
+
+    def load_learnt(self, state: Mapping[str, Any], names: tuple[str, ...]) -> None:
+        """As that of Bonus; the inner bonus loads its own."""
+        own = tuple(name for name in names if not name.startswith(INNER))
+        super().load_learnt(state, own)
+        inner = tuple(name.removeprefix(INNER) for name in names if name not in own)
+        parts = {name.removeprefix(INNER): part for name, part in state.items()}
+        self.inner.load_learnt(parts, inner)
 
     def auxiliary(self) -> Auxiliary | None:
         return self.inner.auxiliary()

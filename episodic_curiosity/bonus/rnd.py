@@ -102,9 +102,12 @@ class RND(Bonus):
         distilled = self.distillation(now.seen)
         counted = now.rows & self.distillation.is_ready
         self.deviation.add(distilled.error.masked_fill(~now.stepped, 0.0), where=counted)
+        self.record(now)
+        return distilled
+
+    def record(self, now: Sight) -> None:
         if self.recent is not None:
             self.recent.add(now.rows, observation=now.seen)
-        return distilled
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
         """Fits the predictor to the newest steps, then updates the deviation."""

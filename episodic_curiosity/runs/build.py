@@ -184,12 +184,7 @@ def _bonus(
 
 def _learnt(bonus: Bonus) -> dict[str, Tensor]:
     """The tensors of the parts that `_learnt_names` names."""
-    wholes = tuple(f"{name}." for name in _learnt_names(type(bonus)))
-    return {
-        name: part
-        for name, part in bonus.state_dict().items()
-        if isinstance(part, Tensor) and f"{name}.".startswith(wholes)
-    }
+    return bonus.tensors_of(_learnt_names(type(bonus)))
 
 
 def _learnt_names(kind: type[Bonus]) -> tuple[str, ...]:

@@ -28,3 +28,9 @@ def check_part(state: Mapping[str, Any], name: str, wanted: Tensor | Mapping[str
         found, wanted = {name: found}, {name: wanted}
     if difference := first_difference(found, wanted):
         raise ValueError(f"the state's {name} {difference}")
+
+
+def within(state: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """The parts of a state that belong to the modules and buffers with these names."""
+    wholes = tuple(f"{name}." for name in names)
+    return {name: part for name, part in state.items() if f"{name}.".startswith(wholes)}

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.bonus.copies import LearningCopy, PaidSteps, PayingCopy
 
 NUM_ENVS = 3
 CALLS = 70
@@ -259,6 +260,37 @@ class BonusConformance:
             told = self.learn(bonus, part)
             assert all(isinstance(value, float) for value in told.values())
 
+    def test_copies_pay_what_one_learns(self) -> None:
+        """A copy for each environment and one that learns, beside a bonus that does both."""
+        whole, calls = self.make(), self.calls()
+        learning = LearningCopy(self.make())
+        copies = [PayingCopy(self.alone(env)) for env in range(NUM_ENVS)]
+        for copy in copies:
+            copy.receive(learning.learnt())
+        learning.news()
+        for part in (calls[:STOP], calls[STOP:], self.calls(seed=1)):
+            together = play(whole, part)
+            apart = [
+                play(copy.bonus, [row(call, env) for call in part])
+                for env, copy in enumerate(copies)
+            ]
+            torch.testing.assert_close(torch.cat(apart, 1), together, atol=1e-4, rtol=1e-4)
+            self.learn(whole, part)
+            if copies[0].needs_steps:
+                learning.record(steps_of(part))
+            for copy in copies:
+                learning.add_statistics(copy.take_statistics())
+            self.learn(learning.bonus, part)
+            news = learning.news()
+            for copy in copies:
+                copy.receive(news)
+        for name, wanted in whole.tensors_of(whole.learnt).items():
+            for learnt in (learning.bonus, *(copy.bonus for copy in copies)):
+                if name.endswith("past.sums") and learnt is not learning.bonus:
+                    continue
+                found = learnt.tensors_of(whole.learnt)[name]
+                torch.testing.assert_close(found, wanted, atol=1e-3, rtol=1e-3, equal_nan=True)
+
     def test_it_stays_in_evaluation_mode(self) -> None:
         bonus = self.make()
         assert not any(module.training for module in bonus.train().modules())
@@ -379,6 +411,11 @@ def play(bonus: Bonus, calls: list[Call]) -> Tensor:
             bonus.begin(call.seen, where=call.opens)
         paid.append(bonus.bonus(call.seen, action=call.action, where=call.steps))
     return torch.stack(paid)
+
+
+def steps_of(calls: list[Call]) -> PaidSteps:
+    """The calls as one tensor per field."""
+    return PaidSteps(*(torch.stack(field) for field in zip(*calls, strict=True)))
 
 
 def row(call: Call, env: int) -> Call:

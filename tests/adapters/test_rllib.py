@@ -5,6 +5,7 @@ import signal
 import time
 from functools import partial
 from itertools import count
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,21 +15,25 @@ ray = pytest.importorskip("ray")
 pytest.importorskip("ray.rllib")
 from ray.rllib.algorithms.algorithm import Algorithm  # noqa: E402
 from ray.rllib.algorithms.ppo import PPOConfig  # noqa: E402
+from ray.rllib.callbacks.callbacks import RLlibCallback  # noqa: E402
 from ray.rllib.core.columns import Columns  # noqa: E402
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig  # noqa: E402
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec  # noqa: E402
 from ray.rllib.core.rl_module.torch import TorchRLModule  # noqa: E402
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner  # noqa: E402
+from ray.rllib.utils import force_list  # noqa: E402
 from ray.tune.registry import register_env  # noqa: E402
 
 import episodic_curiosity as ec  # noqa: E402
 from episodic_curiosity.adapters.rllib import (  # noqa: E402
+    CuriosityCallback,
     CuriosityConnector,
-    Refits,
     add_curiosity,
     find_connector,
 )
+from episodic_curiosity.adapters.rllib_central import Central  # noqa: E402
 from episodic_curiosity.adapters.views import FromInfo  # noqa: E402
+from episodic_curiosity.bonus.copies import LearningCopy  # noqa: E402
 from episodic_curiosity.testing.adapters import (  # noqa: E402
     NUM_ENVS,
     ONLINE,
@@ -99,19 +104,17 @@ class TestRLlib(AdapterConformance):
         return RunnerLoop(envs, make)
 
     def test_a_refit_clears_the_memories(self, new):
-        bonus, central = curiosity(online=ONLINE), curiosity(online=ONLINE)
+        bonus = curiosity(online=ONLINE)
         loop = new(bonus)
-        refits = Refits(
-            central.fitting,
-            1,
-            lambda: loop.connector.set_weights(central.r_network.state_dict()),
-        )
+        central = central_of([loop.connector], curiosity(online=ONLINE))
         play(loop, 8)
-        assert refits.learn({0: loop.connector.take()}) == {"r_network_fits": 0.0}
+        told = learn(central, [loop.connector])
+        assert told["r_network_fits"] == 0
+        assert told["memory_fill"] == bonus.memory.count.float().mean() / 4
         assert (bonus.memory.count > 0).all()
         play(loop, 16, begin=False)
-        assert "r_network_accuracy" in refits.learn({0: loop.connector.take()})
-        assert loop.connector.take() is None
+        assert "r_network_accuracy" in learn(central, [loop.connector])
+        assert loop.connector.take().calls is None
         assert (bonus.memory.count == 0).all()
         assert bonus.r_network.fitted
         play(loop, begin=False)
@@ -132,50 +135,190 @@ def test_positions_from_infos():
     loop.close()
 
 
-def test_a_bonus_that_would_learn_apart_is_refused():
-    icm = ec.ICM((4,), NUM_ENVS, num_actions=4, observation_dtype=torch.float32)
-    with pytest.raises(ValueError, match="an EpisodicCuriosity or learn nothing, got ICM"):
-        CuriosityConnector(make_bonus=lambda _: icm, num_envs=NUM_ENVS)
-    both = ec.ECRND(ec.RNetwork((4,)), NUM_ENVS)
-    with pytest.raises(ValueError, match="an EpisodicCuriosity or learn nothing, got ECRND"):
-        CuriosityConnector(make_bonus=lambda _: both, num_envs=NUM_ENVS)
+def runner_loop(make, view=lambda observation: observation):
+    make = partial(CuriosityConnector, make_bonus=make, num_envs=NUM_ENVS, view=view)
+    return RunnerLoop([partial(Clockwork, env) for env in range(NUM_ENVS)], make)
 
 
-def test_a_connector_s_own_state_leaves_its_memories():
+def central_of(connectors, bonus):
+    """Learns for these connectors, which get its first weights."""
+
+    def share(learnt):
+        for connector in connectors:
+            connector.copy.receive(learnt)
+
+    central = Central(LearningCopy(bonus), len(connectors), share)
+    central.share_news()
+    return central
+
+
+def learn(central, connectors):
+    return central.learn({row: each.take() for row, each in enumerate(connectors)})
+
+
+def fitted():
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(5)
+        r_network = ec.RNetwork((4,))
+    r_network.fitted.fill_(True)
+    return r_network
+
+
+BONUSES = {
+    "ec": lambda num_envs: ec.EpisodicCuriosity(fitted(), num_envs),
+    "eco": lambda num_envs: ec.EpisodicCuriosity(fitted(), num_envs, online=ONLINE_OF_ALL),
+    "icm": lambda num_envs: ec.ICM(
+        (4,), num_envs, num_actions=4, observation_dtype=torch.float32
+    ),
+    "constant": lambda num_envs: ec.ConstantBonus(num_envs),
+    "normalised": lambda num_envs: ec.NormalisedBonus(BONUSES["ec"](num_envs)),
+    "normalised eco": lambda num_envs: ec.NormalisedBonus(BONUSES["eco"](num_envs)),
+    "rnd": lambda num_envs: ec.RND((4,), num_envs),
+    "ngu": lambda num_envs: ec.NGU((4,), num_envs, num_actions=4),
+    "e3b": lambda num_envs: ec.E3B((4,), num_envs, num_actions=4),
+    "noveld": lambda num_envs: ec.NovelD((4,), num_envs),
+    "etd": lambda num_envs: ec.ETD((4,), num_envs),
+    "ec-rnd": lambda num_envs: ec.ECRND(fitted(), num_envs),
+}
+FIXED = ("ec", "constant")  # these learn nothing
+EPISODE = ("memory", "inverted", "inner.memory")  # parts that last for an episode
+
+
+def learnt_of(bonus):
+    """Copies of what a bonus has learnt, without the sums that only one copy has."""
+    return {
+        name: part.detach().clone()
+        for name, part in bonus.tensors_of(bonus.learnt).items()
+        if not name.endswith("past.sums")
+    }
+
+
+def are_equal(one, other):
+    assert one.keys() == other.keys()
+    return all(  # an accuracy may be NaN
+        torch.equal(part.nan_to_num(), other[name].nan_to_num()) for name, part in one.items()
+    )
+
+
+@pytest.mark.parametrize("name", BONUSES)
+def test_two_runners_pay_by_what_one_copy_learns(name):
+    loops = [runner_loop(BONUSES[name], lambda observation: observation / 8) for _ in range(2)]
+    connectors = [loop.connector for loop in loops]
+    bonuses = [connector.copy.bonus for connector in connectors]
+    central = central_of(connectors, BONUSES[name](2 * NUM_ENVS))
+    learning = central.learning.bonus
+    before = learnt_of(learning)
+    for iteration in range(3):
+        for loop in loops:
+            play(loop, 20, begin=iteration == 0)
+        episodic = [bonus.tensors_of(EPISODE) for bonus in bonuses]
+        kept = [{key: part.clone() for key, part in parts.items()} for parts in episodic]
+        told = learn(central, connectors)
+        is_refit = "r_network_loss" in told
+        assert is_refit == ("eco" in name)
+        for bonus, parts in zip(bonuses, kept, strict=True):
+            assert are_equal(learnt_of(bonus), learnt_of(learning))
+            if not is_refit:  # else memories are empty
+                assert are_equal(bonus.tensors_of(EPISODE), parts)
+    assert are_equal(learnt_of(learning), before) == (name in FIXED)
+    assert told["bonus_mean"] != 0
+    for loop in loops:
+        loop.close()
+
+
+def test_the_statistics_are_those_of_all_runners():
+    """RND whitens by every observation, and knows the deviation of all errors."""
+    loops = [runner_loop(BONUSES["rnd"]) for _ in range(2)]
+    connectors = [loop.connector for loop in loops]
+    central = central_of(connectors, BONUSES["rnd"](2 * NUM_ENVS))
+    num_steps = num_seen = num_errors = 0
+    for _ in range(3):
+        for loop, calls in zip(loops, (20, 7), strict=True):
+            play(loop, calls)
+        taken = [connector.take() for connector in connectors]
+        for part in taken:
+            num_seen += int((part.calls.opens | part.calls.stepped).sum())
+            num_steps += int(part.calls.stepped.sum())
+            num_errors += int(part.statistics["deviation.past"][0])
+        central.learn(dict(enumerate(taken)))
+    rnd = central.learning.bonus
+    assert rnd.distillation.whitening.count == num_seen > num_steps
+    assert rnd.deviation.past.sums[0] == num_errors > 0
+    assert rnd.deviation.divisor.isfinite()
+    for loop in loops:
+        assert loop.connector.copy.bonus.deviation.divisor == rnd.deviation.divisor
+        loop.close()
+
+
+def test_what_is_kept_is_bounded():
+    """With room for five steps, a runner keeps five calls, and marks that some are missing."""
+    make = partial(ec.RND, (4,), num_steps=5)
+    loop = runner_loop(make)
+    assert loop.connector.copy.bonus.recent is None
+    play(loop, 3)
+    calls = loop.connector.take().calls
+    assert calls.opens[0].all()
+    assert len(calls.seen) == 4
+    play(loop, 12, begin=False)
+    calls = loop.connector.take().calls
+    assert calls.seen.shape == (5, NUM_ENVS, 4)
+    assert calls.action.shape == (5, NUM_ENVS)
+    assert calls.opens[0].all()
+    assert not calls.stepped[0].any()
+    assert (calls.opens[1:] == (calls.seen[1:, :, 2] == 0)).all()  # where time is 0
+    assert (calls.opens ^ calls.stepped).all()
+    loop.close()
+
+
+def test_bonuses_that_cannot_learn_apart_are_refused():
+    class Nameless(Spy):
+        def learn(self, rollout=None):  # noqa: ARG002
+            return {}
+
+    class Forgetful(Nameless):
+        learnt = ("remembered",)
+
+    with pytest.raises(ValueError, match="Nameless must name in `learnt` what its `learn`"):
+        LearningCopy(Nameless(NUM_ENVS))
+    loop = runner_loop(Forgetful)
+    central = central_of([loop.connector], Forgetful(NUM_ENVS))
+    play(loop, 2)
+    with pytest.raises(NotImplementedError, match="Forgetful must define record, to learn"):
+        learn(central, [loop.connector])
+    loop.close()
+
+
+def test_a_connector_s_own_state_is_not_sent_to_runners():
+    """RLlib restores the state that it has just asked for: that clears no memories."""
     bonus, shared = curiosity(online=ONLINE), []
-    refits = Refits(bonus.fitting, 1, lambda: shared.append(True))
     connector = CuriosityConnector(
         make_bonus=lambda _: curiosity(online=ONLINE), num_envs=NUM_ENVS
     )
-    assert connector.merge_states([connector.get_state()] * 2) == {"refits": None}
-    connector.refits = refits
+    assert connector.merge_states([connector.get_state()] * 2) == {"learnt": None}
+    connector.central = Central(LearningCopy(bonus), 1, shared.append)
+    connector.central.share_news()
     connector.set_state(connector.get_state())
-    assert not shared
+    assert len(shared) == 1
     other = connector.get_state()
-    first = next(iter(other["refits"]["r_network"]))
-    other["refits"] = {
-        "r_network": other["refits"]["r_network"]
-        | {first: bonus.r_network.state_dict()[first] + 1},
-        "num_fits": 4,
-    }
+    tensors, (name, *_) = other["learnt"]["tensors"], learnt_of(bonus)
+    tensors[name] += 1
+    other["learnt"]["extra"][""]["num_fits"] = 4
     connector.set_state(other)
-    assert shared == [True]
+    assert [set(news) for news in shared] == [{"r_network"}] * 2
+    assert torch.equal(shared[1]["r_network"][name], tensors[name])
     assert bonus.fitting.num_fits == 4
-    assert torch.equal(bonus.r_network.state_dict()[first], other["refits"]["r_network"][first])
+    assert torch.equal(learnt_of(bonus)[name], tensors[name])
 
 
 def test_unequal_shares_are_recorded_in_their_rows():
     """Two runners of three environments, of which the second one has seen less."""
     bonus = ec.EpisodicCuriosity(ec.RNetwork((4,)), 2 * NUM_ENVS, online=ONLINE_OF_ALL)
-    refits = Refits(bonus.fitting, 2, lambda: None)
-    connectors = []
-    for calls in (5, 3):
-        make = partial(CuriosityConnector, make_bonus=make_bonus, num_envs=NUM_ENVS)
-        loop = RunnerLoop([partial(Clockwork, env) for env in range(NUM_ENVS)], make)
+    loops = [runner_loop(make_bonus), runner_loop(make_bonus)]
+    connectors = [loop.connector for loop in loops]
+    for loop, calls in zip(loops, (5, 3), strict=True):
         play(loop, calls)
-        connectors.append(loop.connector)
         loop.close()
-    refits.learn({row: each.take() for row, each in enumerate(connectors)})
+    learn(central_of(connectors, bonus), connectors)
     newest = bonus.fitting.recorded.newest()
     assert newest.first.shape == (6, 2 * NUM_ENVS)  # a reset and five steps
     time, env = torch.full((2 * NUM_ENVS,), 5), torch.arange(2 * NUM_ENVS)
@@ -193,6 +336,7 @@ ONLINE_OF_ALL = ec.OnlineConfig(refit_every=96, history=192, fit=ONLINE.fit)
 
 
 def make_bonus(num_envs):
+    """ECO with random weights, others in every process."""
     return ec.EpisodicCuriosity(
         ec.RNetwork((4,)),
         num_envs,
@@ -203,6 +347,10 @@ def make_bonus(num_envs):
     )
 
 
+def make_normalised(num_envs):
+    return ec.NormalisedBonus(make_bonus(num_envs))
+
+
 @pytest.fixture(scope="module")
 def local_ray():
     ray.init(num_cpus=NUM_RUNNERS + 1, include_dashboard=False, log_to_driver=False)
@@ -211,7 +359,7 @@ def local_ray():
     ray.shutdown()
 
 
-def tiny_config(make=make_bonus):
+def tiny_config(make, callbacks=()):
     config = (
         PPOConfig()
         .environment("clockwork")
@@ -221,25 +369,74 @@ def tiny_config(make=make_bonus):
         .training(use_kl_loss=False)
         .rl_module(model_config=DefaultModelConfig(fcnet_hiddens=[8]))
     )
-    return add_curiosity(config, make)
+    # Smaller numbers: the R-network's similarity to large ones can be exactly 1.
+    add_curiosity(config, make, view=lambda observation: observation / 8)
+    return config.callbacks([*force_list(config.callbacks_class), *callbacks])
 
 
 def on_runners(algorithm, function):
     return algorithm.env_runner_group.foreach_env_runner(function, local_env_runner=False)
 
 
-def weights_of(env_runner):
-    network = find_connector(env_runner).curiosity.bonus.r_network
-    return [part.clone() for part in network.state_dict().values()]
+def learnt_by_runner(env_runner):
+    return learnt_of(find_connector(env_runner).copy.bonus)
 
 
-def assert_equal_weights(algorithm):
-    wanted = find_connector(algorithm.env_runner).refits.r_network.state_dict().values()
-    everyone = on_runners(algorithm, weights_of)
+def central_bonus(algorithm):
+    return find_connector(algorithm.env_runner).central.learning.bonus
+
+
+def assert_shared(algorithm):
+    """Both runners pay by what the central copy has learnt."""
+    everyone = on_runners(algorithm, learnt_by_runner)
     assert len(everyone) == NUM_RUNNERS
     for found in everyone:
-        for one, other in zip(found, wanted, strict=True):
-            torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
+        assert are_equal(found, learnt_of(central_bonus(algorithm)))
+
+
+class Witness(RLlibCallback):
+    """Looks at new runners, after curiosity's callback and before they step."""
+
+    remembered: ClassVar[list[int]] = []  # observations in their memories
+
+    def on_env_runners_recreated(self, *, env_runner_group, env_runner_indices, **_):
+        Witness.remembered += env_runner_group.foreach_env_runner(
+            lambda runner: int(find_connector(runner).copy.bonus.inner.memory.count.sum()),
+            local_env_runner=False,
+            remote_worker_ids=env_runner_indices,
+        )
+
+
+def attach(env_runner, make):
+    """Gives a runner another bonus."""
+    connectors = env_runner._env_to_module.connectors
+    place = connectors.index(find_connector(env_runner))
+    connectors[place] = CuriosityConnector(
+        make_bonus=make, num_envs=NUM_ENVS, view=lambda observation: observation / 8
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("local_ray")
+class TestEveryBonusOnRay:
+    @pytest.fixture(scope="class")
+    def algorithm(self):
+        algorithm = tiny_config(Spy).build_algo()
+        yield algorithm
+        algorithm.stop()
+
+    @pytest.mark.parametrize("name", BONUSES)
+    def test_runners_share_what_is_learnt(self, algorithm, name):
+        attach(algorithm.env_runner, BONUSES[name])
+        on_runners(algorithm, partial(attach, make=BONUSES[name]))
+        CuriosityCallback().on_algorithm_init(algorithm=algorithm)
+        assert_shared(algorithm)
+        before = learnt_of(central_bonus(algorithm))
+        for _ in range(3):
+            told = algorithm.train()["curiosity"]
+        assert_shared(algorithm)
+        assert are_equal(learnt_of(central_bonus(algorithm)), before) == (name in FIXED)
+        assert told["bonus_mean"] != 0
 
 
 @pytest.mark.slow
@@ -247,52 +444,63 @@ def assert_equal_weights(algorithm):
 class TestOnRay:
     @pytest.fixture
     def algorithm(self):
-        algorithm = tiny_config().build_algo()
+        algorithm = tiny_config(make_normalised, [Witness]).build_algo()
         yield algorithm
         algorithm.stop()
 
-    def test_runners_share_one_r_network(self, algorithm):
-        assert_equal_weights(algorithm)
-        before = on_runners(algorithm, weights_of)[0]
+    def test_returns_are_told_apart(self, algorithm):
         fits = [algorithm.train()["curiosity"]["r_network_fits"] for _ in range(4)]
         assert fits[0] == 0
         assert fits[-1] >= 1
-        assert_equal_weights(algorithm)
-        after = on_runners(algorithm, weights_of)[0]
-        assert any(not torch.equal(*both) for both in zip(before, after, strict=True))
+        assert_shared(algorithm)
         paid = [algorithm.train()["env_runners"] for _ in range(3)][-1]
         parts = paid["episode_task_return_mean"], paid["episode_bonus_return_mean"]
         assert parts[1] != 0
         assert paid["episode_return_mean"] == pytest.approx(sum(parts), rel=1e-6)
 
-    def test_a_checkpoint_continues_with_the_r_network(self, algorithm, tmp_path):
-        for _ in range(3):
+    def test_a_checkpoint_continues_with_what_was_learnt(self, algorithm, tmp_path):
+        for _ in range(4):
             algorithm.train()
         algorithm.save_to_path(tmp_path)
-        saved = find_connector(algorithm.env_runner).refits
+        saved = central_bonus(algorithm)
         algorithm.stop()  # its runners hold all cores
         other = Algorithm.from_checkpoint(tmp_path)
-        restored = find_connector(other.env_runner).refits
-        assert restored.fitting.num_fits == saved.fitting.num_fits >= 1
-        for name, part in saved.r_network.state_dict().items():
-            assert torch.equal(part, restored.r_network.state_dict()[name])
-        assert_equal_weights(other)
+        restored = central_bonus(other)
+        assert restored.inner.fitting.num_fits == saved.inner.fitting.num_fits >= 1
+        assert are_equal(learnt_of(restored), learnt_of(saved))
+        assert restored.divisor != 1
+        assert torch.equal(restored.deviation.past.sums, saved.deviation.past.sums)
+        assert_shared(other)
         other.train()
         other.stop()
 
-    def test_a_killed_runner_is_replaced_and_gets_the_weights(self, algorithm):
+    def test_a_killed_runner_begins_anew_with_what_was_learnt(self, algorithm):
         for _ in range(3):
             algorithm.train()
-        assert find_connector(algorithm.env_runner).refits.fitting.num_fits >= 1
+        assert central_bonus(algorithm).inner.fitting.num_fits >= 1
         pids = on_runners(algorithm, lambda _: os.getpid())
+        Witness.remembered.clear()
         os.kill(pids[0], signal.SIGKILL)
         replaced = wait_for_runners(algorithm, lambda: pids[0])
         assert pids[1] in replaced
-        assert_equal_weights(algorithm)
+        assert Witness.remembered == [0]
+        assert_shared(algorithm)
+        algorithm.train()
+        # In the rows of its environments, what the new ones saw begins with an episode.
+        newest = central_bonus(algorithm).inner.recorded.newest()
+        time, env = torch.meshgrid(
+            torch.arange(len(newest.first)), torch.arange(NUM_ENVS), indexing="ij"
+        )
+        views = newest.views(time.flatten(), env.flatten()).view(*time.shape, 4) * 8
+        episode, clock = views[..., 1], views[..., 2]
+        anew = episode[1:] < episode[:-1]
+        assert (anew.sum(dim=0) == 1).all()
+        assert newest.first[1:, :NUM_ENVS][anew].all()
+        assert (clock[1:][anew] == 0).all()
         for _ in range(3):
             result = algorithm.train()
         assert result["curiosity"]["r_network_fits"] >= 2
-        assert_equal_weights(algorithm)
+        assert_shared(algorithm)
 
     def test_the_script_of_the_documentation(self, tmp_path, monkeypatch):
         monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -301,8 +509,8 @@ class TestOnRay:
         assert 5 <= len(added) <= 10
         names = {"total_steps": 5_000}
         exec(script.replace("algorithm.stop()", ""), names)
-        refits = find_connector(names["algorithm"].env_runner).refits
-        assert refits.fitting.steps_since_fit >= 4_000  # of an iteration
+        fitting = central_bonus(names["algorithm"]).fitting
+        assert fitting.steps_since_fit >= 4_000  # of an iteration
         names["algorithm"].stop()
 
     def test_nothing_is_paid_in_evaluation(self):
@@ -315,7 +523,7 @@ class TestOnRay:
         assert evaluated["episode_return_mean"] == evaluated["episode_task_return_mean"]
         # A Spy pays 1/2 for the first step of an episode.
         assert result["env_runners"]["episode_bonus_return_mean"] >= 0.5
-        assert "curiosity" not in result
+        assert result["curiosity"]["bonus_mean"] >= 0.5
         algorithm.stop()
 
 

@@ -68,15 +68,20 @@ class CountBonus(Bonus):
         return cls(shape, spec.num_envs, config, seed=context.seed, device=device)
 
     def pay(self, now: Sight) -> Tensor:
-        signs = now.seen.flatten(1).float() @ self.projection > 0  # (N, BITS)
-        bucket = (signs * self._powers).sum(dim=1)  # (N,)
-        self.fresh.index_add_(0, bucket, now.rows.long())
-        return self.config.scale / (1 + self.counts[bucket]).sqrt()
+        self.record(now)
+        return self.config.scale / (1 + self.counts[self._bucket(now)]).sqrt()
+
+    def record(self, now: Sight) -> None:
+        self.fresh.index_add_(0, self._bucket(now), now.rows.long())
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:  # noqa: ARG002
         self.counts += self.fresh
         self.fresh.zero_()
         return {"count_buckets": float((self.counts > 0).sum())}
+
+    def _bucket(self, now: Sight) -> Tensor:
+        signs = now.seen.flatten(1).float() @ self.projection > 0  # (N, BITS)
+        return (signs * self._powers).sum(dim=1)  # (N,)
 
 
 METHOD = Method(

@@ -1,0 +1,119 @@
+"""The connector of an RLlib env runner: it pays, and keeps what was paid until it is learnt.
+
+Shapes: N environments of the runner.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from ray.rllib.connectors.connector_v2 import ConnectorV2
+
+from episodic_curiosity.adapters.attached import AttachedBonus
+from episodic_curiosity.adapters.rllib_central import Calls, Central, Taken, stacked_calls
+from episodic_curiosity.adapters.views import Array, FromInfo, View, check_seen, same, stacked
+from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.bonus.copies import PayingCopy
+
+MakeBonus = Callable[[int], Bonus]  # from N, the number of environments
+
+
+class CuriosityConnector(ConnectorV2):
+    """Pays for the newest observation of each of N episodes; the bonus joins its reward.
+
+    The infos of a step get the two parts of its reward, `task_reward` and `bonus`. For a bonus
+    that learns, the observations are kept until `take`, at most as many as it learns from.
+    """
+
+    def __init__(
+        self,
+        input_observation_space: Any = None,
+        input_action_space: Any = None,
+        *,
+        make_bonus: MakeBonus,
+        num_envs: int,
+        view: View | FromInfo = same,
+        weight: float = 1.0,
+        training: bool = True,
+    ) -> None:
+        super().__init__(input_observation_space, input_action_space)
+        bonus = make_bonus(num_envs)
+        self.make_bonus = make_bonus
+        self.view = view
+        self.curiosity = AttachedBonus(bonus, num_envs, weight=weight, training=training)
+        self.copy = PayingCopy(bonus)
+        self.central: Central | None = None  # in the algorithm's process
+        self.returns = np.zeros((num_envs, 2))  # task reward and bonus so far
+        self._calls: deque[Calls] = deque(maxlen=self.copy.room)
+        self._num_calls = 0  # since the last `take`
+
+    def __call__(self, *, batch: Any, episodes: Sequence[Any], **_: Any) -> Any:
+        """Changes the newest rewards of the episodes; the batch stays as it is."""
+        first = np.array([episode.t == 0 for episode in episodes])
+        seen = self._see(episodes)
+        action = _newest_actions(episodes, first)
+        stepped = ~first & self.curiosity.begun.cpu().numpy()
+        bonus = np.zeros(len(episodes), np.float32)
+        if not first.all():
+            bonus = self.curiosity.pay(seen, action=action, where=~first).cpu().numpy()
+        self.curiosity.begin(seen, where=first)
+        if self.copy.needs_steps and self.curiosity.training:
+            self._calls.append(Calls(seen, action, first, stepped))
+            self._num_calls += 1
+        self.returns[first] = 0
+        for row in np.flatnonzero(~first).tolist():
+            episode = episodes[row]
+            task_reward = float(episode.get_rewards(-1))
+            episode.set_rewards(new_data=task_reward + float(bonus[row]), at_indices=-1)
+            episode.get_infos(-1).update(task_reward=task_reward, bonus=float(bonus[row]))
+            self.returns[row] += task_reward, bonus[row]
+        return batch
+
+    def take(self) -> Taken:
+        """Returns what was seen since the last call."""
+        calls, is_whole = list(self._calls), self._num_calls == len(self._calls)
+        self._calls.clear()
+        self._num_calls = 0
+        if calls and not is_whole:  # nothing connects the first one with those before
+            seen, action, opens, stepped = calls[0]
+            calls[0] = Calls(seen, action, opens | stepped, np.zeros_like(stepped))
+        statistics = self.copy.take_statistics()
+        return Taken(stacked_calls(calls), statistics, self.copy.bonus.statistics())
+
+    def get_state(self, *_: Any, **__: Any) -> dict[str, Any]:
+        """The state for RLlib's checkpoints, which hold no episodes and so no memories.
+
+        It is never empty: RLlib merges the states of connectors by their place among those that
+        have one.
+        """
+        return {"learnt": None if self.central is None else self.central.learning.state_dict()}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        if self.central is not None and state["learnt"] is not None:
+            self.central.learning.load_state_dict(state["learnt"])
+            self.central.share_news()
+
+    def merge_states(self, states: list[dict[str, Any]]) -> dict[str, Any]:
+        return states[0]
+
+    def _see(self, episodes: Sequence[Any]) -> Array:
+        if isinstance(self.view, FromInfo):
+            return np.stack([episode.get_infos(-1)[self.view.key] for episode in episodes])
+        newest = [episode.get_observations(-1) for episode in episodes]
+        seen = self.view(stacked(episodes[0].observation_space, newest))
+        check_seen(seen, self.curiosity.bonus)
+        return np.asarray(seen)
+
+
+def _newest_actions(episodes: Sequence[Any], first: Array) -> Array | None:
+    """The actions (N, ...) of the step; zeros where an episode begins, None if all do."""
+    if first.all():
+        return None
+    newest = [
+        None if begins else e.get_actions(-1) for e, begins in zip(episodes, first, strict=True)
+    ]
+    like = np.asarray(next(action for action in newest if action is not None))
+    if like.dtype == object:  # tuples and dicts of actions
+        return None
+    return np.stack([np.zeros_like(like) if action is None else action for action in newest])
