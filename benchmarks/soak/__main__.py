@@ -1,0 +1,103 @@
+"""Faults on purpose, with counts and a seed: what may happen to a run, many times.
+
+    python -m benchmarks.soak [--parts kills damages flat ...] [--seed 0]
+
+Every part prints a table. Exits with 1 if anything was not as docs/reliability.md promises.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.soak import flat
+from episodic_curiosity.runs.train import train
+from tests.runs.damaging import READERS, damage_and_read
+from tests.runs.killing import STAGES, kill_and_resume
+from tests.runs.tiny_runs import METHODS, tiny_run
+
+
+def main() -> None:
+    options = _parser().parse_args()
+    wrong = [problem for part in options.parts for problem in PARTS[part](options)]
+    if wrong:
+        sys.exit("\n".join(sorted(set(wrong))))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.soak", description=__doc__.partition("\n")[0]
+    )
+    add = parser.add_argument
+    add("--parts", nargs="+", default=list(PARTS), choices=PARTS)
+    add("--seed", type=int, default=0, help="seed of everything random")
+    add("--kills", type=int, default=100, help="kills of each method")
+    add("--methods", nargs="+", default=METHODS, choices=METHODS)
+    add("--damages", type=int, default=5000, help="to each kind of file")
+    add("--minutes", type=float, default=2, help="flat: duration for each world")
+    add("--every", type=float, default=15, help="flat: seconds between samples")
+    add("--share", type=float, default=1, help="flat: share of a core that a run may take")
+    add("--flat-worlds", nargs="+", default=list(flat.TASKS), choices=flat.TASKS)
+    add("--samples", type=Path, help="flat: file for the samples, JSON lines")
+    return parser
+
+
+def kill_runs(options: argparse.Namespace) -> list[str]:
+    """Prints a table of kills; returns the files that differ."""
+    print(f"{options.kills} kills of each method, seed {options.seed}")
+    print(
+        "\n| method | runs ended | files that differ | killed " + " | killed ".join(STAGES), "|"
+    )
+    print("|---" * (3 + len(STAGES)) + "|")
+    differences = []
+    for method in options.methods:
+        with tempfile.TemporaryDirectory() as folder:
+            kills = kill_and_resume(tiny_run(method), Path(folder), options.kills, options.seed)
+        counts = " | ".join(str(kills.stages[stage]) for stage in STAGES)
+        print(
+            f"| {method} | {kills.num_runs} | {len(kills.differences)} | {counts} |", flush=True
+        )
+        differences += [f"differs: {name}" for name in kills.differences]
+    return differences
+
+
+def damage_files(options: argparse.Namespace) -> list[str]:
+    """Prints a table of damages; returns the errors that are no sentence."""
+    print(f"\n{options.damages} damages to each kind of file, seed {options.seed}")
+    print("\n| file | refused | read all the same | other errors |\n|---|---|---|---|")
+    tracebacks = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "run"
+        train(tiny_run("ppo+eco", num_updates=4), folder, progress=False)
+        for pattern in READERS:
+            damages = damage_and_read(folder, pattern, options.damages, options.seed)
+            counts = f"{damages.refused} | {damages.accepted} | {len(damages.tracebacks)}"
+            print(f"| {pattern} | {counts} |", flush=True)
+            tracebacks += damages.tracebacks
+    return tracebacks
+
+
+def watch_long_runs(options: argparse.Namespace) -> list[str]:
+    """Prints a table of memory and descriptors over time; returns what grows."""
+    print(f"{options.minutes:g} minutes of ppo+eco in each world, at {options.share:.0%}")
+    print(flat.HEADER, flush=True)
+    wrong = []
+    for world in options.flat_worlds:
+        with tempfile.TemporaryDirectory() as folder:
+            out = options.samples or Path(folder) / "samples.jsonl"
+            samples = flat.watch(world, options.minutes, options.every, options.share, out)
+        line, grown = flat.row(world, samples)
+        print(line, flush=True)
+        wrong += grown
+    return wrong
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
+    "kills": kill_runs,
+    "damages": damage_files,
+    "flat": watch_long_runs,
+}
+
+if __name__ == "__main__":
+    main()
