@@ -12,10 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.soak import flat
+from benchmarks.soak.damaging import READERS, damage_and_read
+from benchmarks.soak.kills import OTHERS, kill_runs, signal_runs
+from benchmarks.soak.works import WORLDS
+from episodic_curiosity.bonus.registry import methods
 from episodic_curiosity.runs.train import train
-from tests.runs.damaging import READERS, damage_and_read
-from tests.runs.killing import STAGES, kill_and_resume
-from tests.runs.tiny_runs import METHODS, tiny_run
+from tests.runs.tiny_runs import tiny_run
 
 
 def main() -> None:
@@ -32,8 +34,11 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--parts", nargs="+", default=list(PARTS), choices=PARTS)
     add("--seed", type=int, default=0, help="seed of everything random")
-    add("--kills", type=int, default=100, help="kills of each method")
-    add("--methods", nargs="+", default=METHODS, choices=METHODS)
+    add("--kills", type=int, default=18, help="of each method in each world")
+    add("--signals", type=int, default=3, help="to each method in each world")
+    names = [*WORLDS, *OTHERS]
+    add("--worlds", nargs="+", default=names, choices=names, help="what is killed")
+    add("--methods", nargs="+", default=list(methods()), choices=methods(), help="in worlds")
     add("--damages", type=int, default=5000, help="to each kind of file")
     add("--minutes", type=float, default=2, help="flat: duration for each world")
     add("--every", type=float, default=15, help="flat: seconds between samples")
@@ -41,25 +46,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--flat-worlds", nargs="+", default=list(flat.TASKS), choices=flat.TASKS)
     add("--samples", type=Path, help="flat: file for the samples, JSON lines")
     return parser
-
-
-def kill_runs(options: argparse.Namespace) -> list[str]:
-    """Prints a table of kills; returns the files that differ."""
-    print(f"{options.kills} kills of each method, seed {options.seed}")
-    print(
-        "\n| method | runs ended | files that differ | killed " + " | killed ".join(STAGES), "|"
-    )
-    print("|---" * (3 + len(STAGES)) + "|")
-    differences = []
-    for method in options.methods:
-        with tempfile.TemporaryDirectory() as folder:
-            kills = kill_and_resume(tiny_run(method), Path(folder), options.kills, options.seed)
-        counts = " | ".join(str(kills.stages[stage]) for stage in STAGES)
-        print(
-            f"| {method} | {kills.num_runs} | {len(kills.differences)} | {counts} |", flush=True
-        )
-        differences += [f"differs: {name}" for name in kills.differences]
-    return differences
 
 
 def damage_files(options: argparse.Namespace) -> list[str]:
@@ -95,6 +81,7 @@ def watch_long_runs(options: argparse.Namespace) -> list[str]:
 
 PARTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "kills": kill_runs,
+    "signals": signal_runs,
     "damages": damage_files,
     "flat": watch_long_runs,
 }

@@ -2,8 +2,8 @@
 
 import pytest
 
+from benchmarks.soak.damaging import READERS, damage_and_read
 from episodic_curiosity.runs.train import train
-from tests.runs.damaging import READERS, damage_and_read
 from tests.runs.tiny_runs import tiny_run
 
 
