@@ -12,12 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.soak import flat
-from benchmarks.soak.damaging import READERS, damage_and_read
+from benchmarks.soak.fuzz import damage_files, fuzz
 from benchmarks.soak.kills import OTHERS, kill_runs, signal_runs
 from benchmarks.soak.works import WORLDS
 from episodic_curiosity.bonus.registry import methods
-from episodic_curiosity.runs.train import train
-from tests.runs.tiny_runs import tiny_run
 
 
 def main() -> None:
@@ -40,28 +38,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--worlds", nargs="+", default=names, choices=names, help="what is killed")
     add("--methods", nargs="+", default=list(methods()), choices=methods(), help="in worlds")
     add("--damages", type=int, default=5000, help="to each kind of file")
+    add("--inputs", type=int, default=70_000, help="fuzz: odd arguments, files and commands")
     add("--minutes", type=float, default=2, help="flat: duration for each world")
     add("--every", type=float, default=15, help="flat: seconds between samples")
     add("--share", type=float, default=1, help="flat: share of a core that a run may take")
     add("--flat-worlds", nargs="+", default=list(flat.TASKS), choices=flat.TASKS)
     add("--samples", type=Path, help="flat: file for the samples, JSON lines")
     return parser
-
-
-def damage_files(options: argparse.Namespace) -> list[str]:
-    """Prints a table of damages; returns the errors that are no sentence."""
-    print(f"\n{options.damages} damages to each kind of file, seed {options.seed}")
-    print("\n| file | refused | read all the same | other errors |\n|---|---|---|---|")
-    tracebacks = []
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / "run"
-        train(tiny_run("ppo+eco", num_updates=4), folder, progress=False)
-        for pattern in READERS:
-            damages = damage_and_read(folder, pattern, options.damages, options.seed)
-            counts = f"{damages.refused} | {damages.accepted} | {len(damages.tracebacks)}"
-            print(f"| {pattern} | {counts} |", flush=True)
-            tracebacks += damages.tracebacks
-    return tracebacks
 
 
 def watch_long_runs(options: argparse.Namespace) -> list[str]:
@@ -83,6 +66,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "kills": kill_runs,
     "signals": signal_runs,
     "damages": damage_files,
+    "fuzz": fuzz,
     "flat": watch_long_runs,
 }
 

@@ -24,7 +24,7 @@ from episodic_curiosity.bonus.features import (
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.own_adam import OwnAdam
 from episodic_curiosity.bonus.recent import RecentTransitions
-from episodic_curiosity.support.checks import check_at_least, check_number, check_tensor
+from episodic_curiosity.support.checks import check_number, check_seed, check_tensor
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 MOST = 1.0  # the bonus is clipped at this value
@@ -94,13 +94,12 @@ class ICM(Bonus):
         device: torch.device | str = "cpu",
     ) -> None:
         super().__init__(num_envs, observation_shape, device)
-        check_at_least("seed", seed, 0)
         if not (num_actions or action_shape):
             raise ValueError("ICM needs num_actions or action_shape, got neither")
         self.config = config or ICMConfig()
         self.action_shape = action_shape
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
+            torch.default_generator.manual_seed(check_seed(seed))
             model = ICMModel(observation_shape, num_actions, action_shape, self.config)
         self.model = model.to(device)
         size = (num_envs, *observation_shape)

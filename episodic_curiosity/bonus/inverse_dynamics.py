@@ -27,7 +27,7 @@ from episodic_curiosity.bonus.recent import (
     like_observations,
     newest_transitions,
 )
-from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.support.checks import check_at_least, check_number, check_seed
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 
@@ -47,7 +47,7 @@ class InverseDynamics(nn.Module):
     ) -> None:
         super().__init__()
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
+            torch.default_generator.manual_seed(check_seed(seed))
             self.features = feature_network(observation_shape)
             self.embedding = nn.Linear(NUM_FEATURES, embedding_size)
             action_size = num_actions or math.prod(action_shape)

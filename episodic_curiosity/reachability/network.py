@@ -20,7 +20,7 @@ from episodic_curiosity.reachability.embedders import (
     usual_embedder,
 )
 from episodic_curiosity.support import saving
-from episodic_curiosity.support.checks import check_at_least, check_choice, check_views
+from episodic_curiosity.support.checks import check_at_least, check_choice, check_views, short
 from episodic_curiosity.support.compiling import run_network
 from episodic_curiosity.support.pixels import autocast, blocks_to_input, computing_in, to_input
 
@@ -132,7 +132,9 @@ class RNetwork(nn.Module):
     ) -> None:
         super().__init__()
         if not isinstance(view_shape, tuple | list):
-            raise ValueError(f"view_shape must be a tuple of sizes, got {view_shape!r}")
+            raise ValueError(f"view_shape must be a tuple of sizes, got {short(view_shape)}")
+        for size in view_shape:
+            check_at_least("view_shape's sizes", size, 1)
         shape = tuple(view_shape)
         if isinstance(embedder, nn.Module):
             name: EmbedderName | Literal["custom"] = CUSTOM

@@ -23,6 +23,7 @@ from episodic_curiosity.reachability.pairs import (
 from episodic_curiosity.support.checks import (
     check_at_least,
     check_number,
+    check_seed,
     check_type,
     check_views,
 )
@@ -57,6 +58,8 @@ class FitConfig:
         check_at_least("batch_size", self.batch_size, 2)
         check_number("learning_rate", self.learning_rate, above=0)
         check_type("pairs", self.pairs, PairsConfig)
+        check_number("convolution_l2", self.convolution_l2)
+        check_number("held_out_share", self.held_out_share)
         if not 0 < self.held_out_share < 1:
             raise ValueError(f"held_out_share must be in (0, 1), got {self.held_out_share}")
 
@@ -290,7 +293,7 @@ def _observations(
 
 
 def _generator(experience: Experience, seed: int) -> Generator:
-    return Generator(experience.first.device).manual_seed(seed)
+    return Generator(experience.first.device).manual_seed(check_seed(seed))
 
 
 def _share_correct(logits: Tensor, reachable: Tensor) -> Tensor:

@@ -6,6 +6,8 @@ import gymnasium
 import numpy as np
 from gymnasium import Space, spaces
 
+from episodic_curiosity.support.checks import check_type
+
 IMAGE = "image"  # the usual name of a frame
 
 
@@ -24,6 +26,8 @@ class OnePart(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 def pick_part(env: gymnasium.Env[Any, Any], key: str | None) -> gymnasium.Env[Any, Any]:
     """The environment with one part of its observations, of this key or the usual one."""
+    if key is not None:
+        check_type("key", key, str)
     space = env.observation_space
     if not isinstance(space, spaces.Dict):
         if key is not None:
