@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.soak import flat
+from benchmarks.soak.disks import fill_disks
+from benchmarks.soak.engines import break_engines
 from benchmarks.soak.fuzz import damage_files, fuzz
 from benchmarks.soak.kills import OTHERS, kill_runs, signal_runs
 from benchmarks.soak.works import WORLDS
@@ -37,6 +39,8 @@ def _parser() -> argparse.ArgumentParser:
     names = [*WORLDS, *OTHERS]
     add("--worlds", nargs="+", default=names, choices=names, help="what is killed")
     add("--methods", nargs="+", default=list(methods()), choices=methods(), help="in worlds")
+    add("--disks", type=int, default=10, help="disk faults of each kind for each work")
+    add("--faults", type=int, default=100, help="of processes in each world")
     add("--damages", type=int, default=5000, help="to each kind of file")
     add("--inputs", type=int, default=70_000, help="fuzz: odd arguments, files and commands")
     add("--minutes", type=float, default=2, help="flat: duration for each world")
@@ -65,6 +69,8 @@ def watch_long_runs(options: argparse.Namespace) -> list[str]:
 PARTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
     "kills": kill_runs,
     "signals": signal_runs,
+    "disks": fill_disks,
+    "engines": break_engines,
     "damages": damage_files,
     "fuzz": fuzz,
     "flat": watch_long_runs,
