@@ -23,8 +23,8 @@ from episodic_curiosity.bonus.features import (
 )
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.own_adam import OwnAdam
-from episodic_curiosity.bonus.recent import RecentTransitions
-from episodic_curiosity.support.checks import check_number, check_seed, check_tensor
+from episodic_curiosity.bonus.recent import RecentTransitions, like_actions
+from episodic_curiosity.support.checks import check_number, check_seed, check_taken
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 MOST = 1.0  # the bonus is clipped at this value
@@ -78,6 +78,7 @@ class ICM(Bonus):
     )
     config: ICMConfig
     previous: Tensor  # (N, ...)
+    _like_action: Tensor  # (N, ...), zeros
 
     def __init__(
         self,
@@ -105,12 +106,13 @@ class ICM(Bonus):
         size = (num_envs, *observation_shape)
         previous = torch.zeros(size, dtype=observation_dtype, device=device)
         self.register_buffer("previous", previous)
+        like = like_actions(num_envs, num_actions, action_shape, device)
+        self._num_actions = num_actions
+        self.register_buffer("_like_action", like, persistent=False)
         self.recent: RecentTransitions | None = None
         self.adam: OwnAdam | None = None
         if learning_rate is not None:
-            dtype = torch.int64 if num_actions else torch.float32
-            action = torch.zeros((num_envs, *action_shape), dtype=dtype, device=device)
-            self.recent = RecentTransitions(num_steps, previous, action)
+            self.recent = RecentTransitions(num_steps, previous, like)
             self.adam = OwnAdam(self.model, learning_rate, seed)
 
     @classmethod
@@ -135,7 +137,7 @@ class ICM(Bonus):
             )
         bonus = torch.zeros_like(now.stepped, dtype=torch.float32)
         if action is not None:  # else episodes only begin
-            check_tensor("action", action, (self.num_envs, *self.action_shape), self.device)
+            check_taken(action, self._like_action, self._num_actions, now.stepped)
             surprise = self.model.surprise(self.previous, seen, action)
             # The scaled bonus is clipped, not the error. It is never negative.
             bonus = (self.config.scale * surprise).clamp(max=MOST)

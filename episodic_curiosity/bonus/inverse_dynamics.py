@@ -27,7 +27,12 @@ from episodic_curiosity.bonus.recent import (
     like_observations,
     newest_transitions,
 )
-from episodic_curiosity.support.checks import check_at_least, check_number, check_seed
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_number,
+    check_seed,
+    check_taken,
+)
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 
@@ -102,6 +107,7 @@ class EmbeddingBonus(Bonus):
         device: of all tensors.
     """
 
+    _like_action: Tensor  # (N, ...), zeros
     sees = "observation"
     defaults: type[EmbeddingConfig] = EmbeddingConfig
 
@@ -122,6 +128,8 @@ class EmbeddingBonus(Bonus):
         self.config = config or self.defaults()
         observation = like_observations(num_envs, observation_shape, observation_dtype, device)
         action = like_actions(num_envs, num_actions, action_shape, device)
+        self._num_actions = num_actions
+        self.register_buffer("_like_action", action, persistent=False)
         self.trail = Trail(num_steps, observation, action) if num_steps else None
         self.needs_action = self.trail is not None
         self.inverse = InverseDynamics(
@@ -150,6 +158,8 @@ class EmbeddingBonus(Bonus):
     def embed(self, now: Sight) -> Tensor:
         """Returns the embeddings (N, D) of what is seen; keeps what `learn` needs."""
         if self.trail is not None:
+            if now.action is not None:
+                check_taken(now.action, self._like_action, self._num_actions, now.stepped)
             self.trail.add(now)
         return self.inverse.embed(now.seen)
 

@@ -26,6 +26,7 @@ from episodic_curiosity.support.checks import (
     check_seed,
     check_type,
     check_views,
+    short,
 )
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.support.progress import progress_bar
@@ -51,7 +52,7 @@ class FitConfig:
         if (self.iterations is None) == (self.epochs is None):
             raise ValueError(
                 f"set one of iterations and epochs and leave the other None, "
-                f"got {self.iterations} and {self.epochs}"
+                f"got {short(self.iterations)} and {short(self.epochs)}"
             )
         check_at_least("iterations", 1 if self.iterations is None else self.iterations, 1)
         check_at_least("epochs", 1 if self.epochs is None else self.epochs, 1)

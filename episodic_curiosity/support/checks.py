@@ -160,6 +160,27 @@ def check_actions(name: str, value: Tensor, num_envs: int) -> None:
         )
 
 
+def check_taken(action: Tensor, like: Tensor, num_actions: int, where: Tensor) -> None:
+    """Raises unless these are actions as `like`; on a CPU, their (N,) rows `where` are checked.
+
+    With `num_actions` they are integers below it.
+    """
+    check_tensor("action", action, tuple(like.shape), like.device)
+    is_right = action.is_floating_point() == (not num_actions) and not action.is_complex()
+    if not is_right or action.dtype == torch.bool:
+        raise TypeError(f"action must be of dtype {like.dtype}, got {action.dtype}")
+    if action.device.type != "cpu":
+        return
+    wrong = (action < 0) | (action >= num_actions) if num_actions else ~action.isfinite()
+    rows = (wrong.flatten(1).any(dim=1) if wrong.dim() > 1 else wrong) & where
+    if rows.any():
+        wanted = f"one of 0 .. {num_actions - 1}" if num_actions else "finite"
+        row = int(rows.nonzero()[0, 0])
+        raise ValueError(
+            f"action must be {wanted}, got {short(action[row].tolist())} in row {row}"
+        )
+
+
 def check_mask(name: str, value: Tensor, num_envs: int, device: torch.device) -> None:
     """Raises unless the value is one boolean per environment."""
     check_tensor(name, value, (num_envs,), device)
