@@ -50,7 +50,7 @@ bench: $(READY)  ## speed of the bonus, of the worlds and of training
 	$(BIN)/python benchmarks/ant.py
 	$(BIN)/python benchmarks/train.py
 
-soak: $(READY)  ## every method killed 100 times, files damaged 30,000 times
+soak: $(READY)  ## kills, signals, full disks, damaged files, odd input, dead engines: docs/reliability.md
 	$(BIN)/python -m benchmarks.soak
 
 pictures: $(READY)  ## the pictures of the documentation

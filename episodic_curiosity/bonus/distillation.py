@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from episodic_curiosity.bonus.features import NUM_FEATURES, SIDE, Shrunk, feature_network
 from episodic_curiosity.bonus.own_adam import OwnAdam
-from episodic_curiosity.support.checks import check_share
+from episodic_curiosity.support.checks import check_seed, check_share
 from episodic_curiosity.support.compiling import run_network
 from episodic_curiosity.support.pixels import to_input
 
@@ -81,7 +81,7 @@ class RandomDistillation(nn.Module):
         is_frame = len(observation_shape) == 3
         shape = (observation_shape[0], SIDE, SIDE) if is_frame else observation_shape
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
+            torch.default_generator.manual_seed(check_seed(seed))
             target = nn.Sequential(feature_network(shape), nn.Linear(NUM_FEATURES, NUM_OUTPUTS))
             predictor = nn.Sequential(
                 feature_network(shape),

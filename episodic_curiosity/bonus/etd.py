@@ -21,7 +21,7 @@ from episodic_curiosity.bonus.quasimetric import TemporalDistance, quasimetric
 from episodic_curiosity.bonus.recent import NO_STEPS
 from episodic_curiosity.reachability.experience import Experience, Frames
 from episodic_curiosity.reachability.recorded import RecordedSteps
-from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.support.checks import check_at_least, check_number, check_seed
 from episodic_curiosity.support.randomness import random_unit, seed_words
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
@@ -89,7 +89,7 @@ class ETD(Bonus):
         self.config = config = config or ETDConfig()
         self._seed = seed_words(seed)
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
+            torch.default_generator.manual_seed(check_seed(seed))
             model = TemporalDistance(observation_shape, config.embedding_size)
         self.model = model.to(device)
         self.adam = OwnAdam(self.model, config.learning_rate, seed)

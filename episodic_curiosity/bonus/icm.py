@@ -23,8 +23,8 @@ from episodic_curiosity.bonus.features import (
 )
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.own_adam import OwnAdam
-from episodic_curiosity.bonus.recent import RecentTransitions
-from episodic_curiosity.support.checks import check_at_least, check_number, check_tensor
+from episodic_curiosity.bonus.recent import RecentTransitions, like_actions
+from episodic_curiosity.support.checks import check_number, check_seed, check_taken
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 MOST = 1.0  # the bonus is clipped at this value
@@ -79,6 +79,7 @@ class ICM(Bonus):
     )
     config: ICMConfig
     previous: Tensor  # (N, ...)
+    _like_action: Tensor  # (N, ...), zeros
 
     def __init__(
         self,
@@ -95,24 +96,24 @@ class ICM(Bonus):
         device: torch.device | str = "cpu",
     ) -> None:
         super().__init__(num_envs, observation_shape, device)
-        check_at_least("seed", seed, 0)
         if not (num_actions or action_shape):
             raise ValueError("ICM needs num_actions or action_shape, got neither")
         self.config = config or ICMConfig()
         self.action_shape = action_shape
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
+            torch.default_generator.manual_seed(check_seed(seed))
             model = ICMModel(observation_shape, num_actions, action_shape, self.config)
         self.model = model.to(device)
         size = (num_envs, *observation_shape)
         previous = torch.zeros(size, dtype=observation_dtype, device=device)
         self.register_buffer("previous", previous)
+        like = like_actions(num_envs, num_actions, action_shape, device)
+        self._num_actions = num_actions
+        self.register_buffer("_like_action", like, persistent=False)
         self.recent: RecentTransitions | None = None
         self.adam: OwnAdam | None = None
         if learning_rate is not None:
-            dtype = torch.int64 if num_actions else torch.float32
-            action = torch.zeros((num_envs, *action_shape), dtype=dtype, device=device)
-            self.recent = RecentTransitions(num_steps, previous, action)
+            self.recent = RecentTransitions(num_steps, previous, like)
             self.adam = OwnAdam(self.model, learning_rate, seed)
 
     @classmethod
@@ -137,7 +138,7 @@ class ICM(Bonus):
             )
         bonus = torch.zeros_like(now.stepped, dtype=torch.float32)
         if action is not None:  # else episodes only begin
-            check_tensor("action", action, (self.num_envs, *self.action_shape), self.device)
+            check_taken(action, self._like_action, self._num_actions, now.stepped)
             surprise = self.model.surprise(self.previous, seen, action)
             # The scaled bonus is clipped, not the error. It is never negative.
             bonus = (self.config.scale * surprise).clamp(max=MOST)

@@ -27,7 +27,12 @@ from episodic_curiosity.bonus.recent import (
     like_observations,
     newest_transitions,
 )
-from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_number,
+    check_seed,
+    check_taken,
+)
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 
@@ -47,7 +52,7 @@ class InverseDynamics(nn.Module):
     ) -> None:
         super().__init__()
         with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
+            torch.default_generator.manual_seed(check_seed(seed))
             self.features = feature_network(observation_shape)
             self.embedding = nn.Linear(NUM_FEATURES, embedding_size)
             action_size = num_actions or math.prod(action_shape)
@@ -102,6 +107,7 @@ class EmbeddingBonus(Bonus):
         device: of all tensors.
     """
 
+    _like_action: Tensor  # (N, ...), zeros
     sees = "observation"
     defaults: type[EmbeddingConfig] = EmbeddingConfig
 
@@ -122,6 +128,8 @@ class EmbeddingBonus(Bonus):
         self.config = config or self.defaults()
         observation = like_observations(num_envs, observation_shape, observation_dtype, device)
         action = like_actions(num_envs, num_actions, action_shape, device)
+        self._num_actions = num_actions
+        self.register_buffer("_like_action", action, persistent=False)
         self.trail = Trail(num_steps, observation, action) if num_steps else None
         self.needs_action = self.trail is not None
         self.inverse = InverseDynamics(
@@ -154,6 +162,8 @@ class EmbeddingBonus(Bonus):
 
     def record(self, now: Sight) -> None:
         if self.trail is not None:
+            if now.action is not None:
+                check_taken(now.action, self._like_action, self._num_actions, now.stepped)
             self.trail.add(now)
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:

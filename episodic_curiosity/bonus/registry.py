@@ -60,6 +60,7 @@ def methods() -> dict[str, Method]:
 
 def find_method(name: str) -> Method:
     """Returns the method of that name; raises with a list of the choices."""
+    check_type("method", name, str)
     if name not in _methods:
         refused = "".join(f"; {sentence}" for sentence in _load_entry_points())
         if name not in _methods:

@@ -234,8 +234,8 @@ def _misfit(content: Mapping[str, Any]) -> str | None:
     is_right["config"] = isinstance(content["config"], dict)
     is_right["action_shares"] = _has_numbers(content["action_shares"])
     curve, metrics = content["curve"], content["metrics"]
-    is_right["curve"] = isinstance(curve, list) and all(map(_has_numbers, curve))
-    is_right["metrics"] = isinstance(metrics, dict) and all(map(_has_numbers, metrics.values()))
+    is_right["curve"] = isinstance(curve, list) and all(map(_is_point, curve))
+    is_right["metrics"] = isinstance(metrics, dict) and all(map(_is_summary, metrics.values()))
     wrong = next((name for name in is_right if not is_right[name]), None)
     return None if wrong is None else f"{wrong} is {str(content[wrong])[:40]!r}"
 
@@ -247,6 +247,20 @@ def _is_text(value: object) -> bool:
 
 def _is_count(value: object) -> bool:
     return type(value) is int and value >= 0
+
+
+def _is_point(value: object) -> bool:
+    """Whether this can be a point of a curve."""
+    if not isinstance(value, dict) or not _has_numbers(value) or None in value.values():
+        return False
+    return "steps" in value and value.get("episodes", 1) > 0
+
+
+def _is_summary(value: object) -> bool:
+    """Whether this can be a Summary: its interval may be missing, its mean may not."""
+    if not isinstance(value, dict) or not _has_numbers(value):
+        return False
+    return None not in (value.get("num_values"), value.get("mean"))
 
 
 def _has_numbers(value: object) -> bool:

@@ -194,7 +194,8 @@ def _measure_and_write(cell: Cell, settings: RunnerConfig) -> Outcome:
         try:
             found = _measure(cell, folder, settings)
         except Exception as error:
-            traceback.print_exc()
+            if not isinstance(error, OSError):  # a full disk is no error of the code
+                traceback.print_exc()
             return Outcome(cell, "failed", f"failed: {type(error).__name__}: {error}")
         finally:
             _release_memory()

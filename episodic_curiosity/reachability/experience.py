@@ -39,6 +39,11 @@ class Frames:
     def __init__(self, views: Tensor | NDArray[Any], first: Tensor | NDArray[Any]) -> None:
         cpu = torch.device("cpu")
         views, first = to_tensor("views", views, cpu), to_tensor("first", first, cpu)
+        for name, given in (("views", views), ("first", first)):
+            if given.layout != torch.strided:
+                raise TypeError(f"{name} must be a dense tensor, got {given.layout}")
+            if given.is_meta:
+                raise ValueError(f"{name} must have content, got a tensor on meta")
         if views.dtype not in (torch.uint8, torch.float32):
             raise TypeError(f"views must be of dtype uint8 or float32, got {views.dtype}")
         if first.dtype != torch.bool:

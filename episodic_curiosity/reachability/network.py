@@ -20,8 +20,9 @@ from episodic_curiosity.reachability.embedders import (
     usual_embedder,
 )
 from episodic_curiosity.support import saving
-from episodic_curiosity.support.checks import check_at_least, check_choice, check_views
+from episodic_curiosity.support.checks import check_at_least, check_choice, check_views, short
 from episodic_curiosity.support.compiling import run_network
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.pixels import (
     autocast,
     blocks_to_input,
@@ -36,6 +37,7 @@ ComparatorName = Literal["mlp", "dot"]
 Branches = Literal["shared", "unshared"]
 CUSTOM: Literal["custom"] = "custom"
 EMBEDDING_SIZE = 512  # of the paper
+LAST_HIDDEN = 64  # inputs at least of an embedder's last layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,9 @@ class RNetworkConfig:
         if self.embedder != CUSTOM:
             self._check_view_shape()
         check_at_least("embedding_size", self.embedding_size, 1)
+        what, cpu = f"an embedding of {self.embedding_size:,}", torch.device("cpu")
+        weights = 4 * LAST_HIDDEN * self.embedding_size
+        check_memory(what, weights, cpu, "lower `embedding_size`")
         if self.frozen_embedding and self.comparator == "dot":
             raise ValueError(
                 "frozen_embedding with the dot comparator leaves nothing to train; "
@@ -140,8 +145,12 @@ class RNetwork(nn.Module):
     ) -> None:
         super().__init__()
         if not isinstance(view_shape, tuple | list):
-            raise ValueError(f"view_shape must be a tuple of sizes, got {view_shape!r}")
+            raise ValueError(f"view_shape must be a tuple of sizes, got {short(view_shape)}")
+        for size in view_shape:
+            check_at_least("view_shape's sizes", size, 1)
         shape = tuple(view_shape)
+        if not shape:
+            raise ValueError("view_shape must have one size or three, got ()")
         if isinstance(embedder, nn.Module):
             name: EmbedderName | Literal["custom"] = CUSTOM
             if embedding_size is None:

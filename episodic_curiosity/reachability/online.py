@@ -61,6 +61,7 @@ class OnlineFitting:
         view_dtype: torch.dtype | None = None,
     ) -> None:
         """`view_dtype` is that of `record`; None: bytes for frames, floats for vectors."""
+        check_at_least("num_envs", num_envs, 1)
         least = config.fit.least_steps * num_envs
         if min(config.refit_every, config.history) < least:
             raise ValueError(

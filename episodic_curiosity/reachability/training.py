@@ -24,8 +24,10 @@ from episodic_curiosity.reachability.pairs import (
 from episodic_curiosity.support.checks import (
     check_at_least,
     check_number,
+    check_seed,
     check_type,
     check_views,
+    short,
 )
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.support.progress import progress_bar
@@ -51,13 +53,15 @@ class FitConfig:
         if (self.iterations is None) == (self.epochs is None):
             raise ValueError(
                 f"set one of iterations and epochs and leave the other None, "
-                f"got {self.iterations} and {self.epochs}"
+                f"got {short(self.iterations)} and {short(self.epochs)}"
             )
         check_at_least("iterations", 1 if self.iterations is None else self.iterations, 1)
         check_at_least("epochs", 1 if self.epochs is None else self.epochs, 1)
         check_at_least("batch_size", self.batch_size, 2)
         check_number("learning_rate", self.learning_rate, above=0)
         check_type("pairs", self.pairs, PairsConfig)
+        check_number("convolution_l2", self.convolution_l2)
+        check_number("held_out_share", self.held_out_share)
         if not 0 < self.held_out_share < 1:
             raise ValueError(f"held_out_share must be in (0, 1), got {self.held_out_share}")
 
@@ -309,7 +313,7 @@ def _observations(
 
 
 def _generator(experience: Experience, seed: int) -> Generator:
-    return Generator(experience.first.device).manual_seed(seed)
+    return Generator(experience.first.device).manual_seed(check_seed(seed))
 
 
 def _share_correct(logits: Tensor, reachable: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.training import FitConfig
 from episodic_curiosity.runs.config import RandomPlayConfig, RecordConfig, RNetworkOptions, Run
 from episodic_curiosity.runs.settings import find_budget, find_settings
-from episodic_curiosity.support.checks import check_choice
+from episodic_curiosity.support.checks import check_at_least, check_choice
 from episodic_curiosity.worlds.base import WorldConfig
 from episodic_curiosity.worlds.registry import find_family, frames_of
 
@@ -131,6 +131,7 @@ def resolve(task: str, method: str, preset: str, steps: int, seed: int) -> Run:
     """
     settings = find_settings(task, method)
     check_choice("preset", preset, PRESETS)
+    check_at_least("steps", steps, 1)
     sizes = PRESETS[preset]
     record = find_method(method)
     batch = _batch(task, sizes)

@@ -242,7 +242,9 @@ def _load(parts: Parts, state: dict[str, Any], record: Record) -> int:
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         assert record.last_checkpoint is not None
         words = written_by(record.last_checkpoint)
-        reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
+        reason = " ".join(str(error).split())  # torch's has several lines
+        if isinstance(error, KeyError):
+            reason = f"{type(error).__name__}: {reason}"
         raise LoadError(
             f"{record.last_checkpoint} does not fit this run: {reason}{words}"
         ) from None

@@ -14,6 +14,7 @@ from torch import Tensor
 
 LARGEST_INTEGER = 2**63 - 1  # of a tensor
 LARGEST_FEATURE = 1e9  # larger ones overflow in a network, and the bonus is NaN
+LONGEST = 100  # characters of a value in a message
 TOLERANCE = 1e-3  # of resized frames, about [0, 1]
 
 
@@ -24,17 +25,29 @@ def printable(text: str) -> str:
     )
 
 
+def short(value: object) -> str:
+    """The value in a message: as it is written, or its type if that would be long."""
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        return f"an integer of {math.ceil(value.bit_length() * math.log10(2))} digits"
+    if isinstance(value, str) and len(value) > LONGEST:
+        return f"{value[:LONGEST]!r}..."
+    if isinstance(value, Tensor | np.ndarray):
+        return f"{_type(value)} of shape {tuple(value.shape)}"
+    written = repr(value)
+    return written if len(written) <= 2 * LONGEST and "\n" not in written else _type(value)
+
+
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raises unless the value is one of the choices."""
     choices = tuple(choices)
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         wanted = f"{name} must be one of {', '.join(choices)}"
-        raise ValueError(f"{wanted}, got {value!r}{suggestion(value, choices)}")
+        raise ValueError(f"{wanted}, got {short(value)}{suggestion(value, choices)}")
 
 
 def suggestion(value: object, choices: Iterable[str]) -> str:
     """Returns " (did you mean x?)" for a choice that is close to the value, else ""."""
-    near = difflib.get_close_matches(str(value), choices, n=1, cutoff=0.75)
+    near = difflib.get_close_matches(str(value)[:LONGEST], choices, n=1, cutoff=0.75)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
@@ -52,10 +65,17 @@ def check_at_least(name: str, value: Any, least: int) -> None:
     except TypeError:
         number = None
     if number is None or number < least:
-        given = value if isinstance(value, int | float | str | None) else _type(value)
-        raise ValueError(f"{name} must be an integer of at least {least}, got {_short(given)}")
+        raise ValueError(f"{name} must be an integer of at least {least}, got {short(value)}")
     if number > LARGEST_INTEGER:
-        raise ValueError(f"{name} must be at most {LARGEST_INTEGER}, got {_short(value)}")
+        raise ValueError(f"{name} must be at most {LARGEST_INTEGER}, got {short(value)}")
+
+
+def check_seed(seed: Any) -> int:
+    """Raises unless the value can be a seed; returns it as an int, which torch wants."""
+    is_integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not is_integer or not 0 <= seed <= LARGEST_INTEGER:
+        raise ValueError(f"seed must be an integer from 0 to 2**63 - 1, got {short(seed)}")
+    return int(seed)
 
 
 def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:
@@ -64,7 +84,7 @@ def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:
     # An integer may be too large for a float.
     if not is_number or not above < value or not abs(value) <= sys.float_info.max:
         bound = "" if above == -math.inf else f" above {above:g}"
-        raise ValueError(f"{name} must be a finite number{bound}, got {_short(value)}")
+        raise ValueError(f"{name} must be a finite number{bound}, got {short(value)}")
 
 
 def check_share(name: str, value: Any) -> None:
@@ -84,7 +104,7 @@ def check_discount(name: str, value: Any) -> None:
 def check_size(name: str, size: Any) -> tuple[int, int]:
     """Raises unless `size` is (height, width); returns it as a tuple."""
     if not isinstance(size, tuple | list) or len(size) != 2:
-        raise ValueError(f"{name} must be (height, width), got {size!r}")
+        raise ValueError(f"{name} must be (height, width), got {short(size)}")
     for side in size:
         check_at_least(f"{name}'s sides", side, 1)
     return operator.index(size[0]), operator.index(size[1])
@@ -92,11 +112,13 @@ def check_size(name: str, size: Any) -> tuple[int, int]:
 
 def usable_device(device: torch.device | str) -> torch.device:
     """Returns the device with its index; raises if it cannot be used here."""
+    if not isinstance(device, torch.device | str):
+        raise TypeError(f"device must be a torch.device or its name, got {short(device)}")
     try:
         return torch.empty(0, device=device).device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
-        raise ValueError(f"device {str(device)!r} cannot be used here: {reason}") from None
+        raise ValueError(f"device {short(str(device))} cannot be used here: {reason}") from None
 
 
 def to_tensor(name: str, value: Any, device: torch.device) -> Tensor:
@@ -136,6 +158,27 @@ def check_actions(name: str, value: Tensor, num_envs: int) -> None:
         raise ValueError(
             f"{name} must be an int64 or int32 tensor of shape {(num_envs,)}, "
             f"got {value.dtype} of shape {tuple(value.shape)}"
+        )
+
+
+def check_taken(action: Tensor, like: Tensor, num_actions: int, where: Tensor) -> None:
+    """Raises unless these are actions as `like`; on a CPU, their (N,) rows `where` are checked.
+
+    With `num_actions` they are integers below it.
+    """
+    check_tensor("action", action, tuple(like.shape), like.device)
+    is_right = action.is_floating_point() == (not num_actions) and not action.is_complex()
+    if not is_right or action.dtype == torch.bool:
+        raise TypeError(f"action must be of dtype {like.dtype}, got {action.dtype}")
+    if action.device.type != "cpu":
+        return
+    wrong = (action < 0) | (action >= num_actions) if num_actions else ~action.isfinite()
+    rows = (wrong.flatten(1).any(dim=1) if wrong.dim() > 1 else wrong) & where
+    if rows.any():
+        wanted = f"one of 0 .. {num_actions - 1}" if num_actions else "finite"
+        row = int(rows.nonzero()[0, 0])
+        raise ValueError(
+            f"action must be {wanted}, got {short(action[row].tolist())} in row {row}"
         )
 
 
@@ -222,13 +265,6 @@ def first_difference(found: Mapping[str, Any], wanted: Mapping[str, Tensor]) -> 
 def _is_on(device: torch.device, wanted: torch.device) -> bool:
     """True if the device is the wanted one; "cuda" without an index matches any GPU."""
     return device.type == wanted.type and (wanted.index is None or device.index == wanted.index)
-
-
-def _short(value: object) -> str:
-    """The value as it is written; a number of many digits by their count."""
-    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
-        return f"an integer of {math.ceil(value.bit_length() * math.log10(2))} digits"
-    return repr(value)
 
 
 def _type(value: object) -> str:

@@ -4,11 +4,12 @@ An environment draws the same numbers alone, in a batch of thousands and in a re
 graph, and there is no generator state to save in checkpoints.
 """
 
-import operator
 from typing import overload
 
 import torch
 from torch import Tensor
+
+from episodic_curiosity.support.checks import check_seed
 
 MASK_32 = 0xFFFFFFFF
 
@@ -53,8 +54,7 @@ def more_bits(bits: Tensor | int, counter: Tensor | int) -> Tensor | int:
 
 def seed_words(seed: int) -> tuple[int, int]:
     """Splits a seed of up to 63 bits into two counters."""
-    if isinstance(seed, bool) or not 0 <= operator.index(seed) < 1 << 63:
-        raise ValueError(f"seed must be an integer from 0 to 2**63 - 1, got {seed!r}")
+    seed = check_seed(seed)
     return seed & MASK_32, seed >> 32
 
 

@@ -287,5 +287,7 @@ def _fingerprint_of(header: dict[str, Any], weights: dict[str, Tensor]) -> str:
     digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name, tensor in sorted(weights.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().reshape(-1).view(torch.uint8).numpy().data)
+        # A single element may have any stride, which `view` refuses.
+        flat = tensor.detach().as_strided((tensor.numel(),), (1,))
+        digest.update(flat.view(torch.uint8).numpy().data)
     return digest.hexdigest()

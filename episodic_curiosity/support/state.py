@@ -17,6 +17,8 @@ def copied(state: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_parts(state: Mapping[str, Any], names: set[str]) -> None:
     """Raises unless a state has exactly the parts of these names."""
+    if not isinstance(state, Mapping):
+        raise ValueError(f"a state has {', '.join(sorted(names))}, got {type(state).__name__}")
     if state.keys() != names:
         raise ValueError(f"a state has {', '.join(sorted(names))}, got {sorted(state)}")
 

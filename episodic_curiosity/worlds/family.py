@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal, NamedTuple, get_args
 
-from episodic_curiosity.support.checks import check_choice
+from episodic_curiosity.support.checks import check_choice, check_type
 from episodic_curiosity.support.importing import check_object_name
 from episodic_curiosity.worlds.base import WorldConfig
 
@@ -104,5 +104,6 @@ class Family:
 
 def split_task(task: str) -> tuple[str, str]:
     """Splits a task's name into its family's and the name after the slash."""
+    check_type("task", task, str)
     family, _, name = task.partition("/")
     return family, name

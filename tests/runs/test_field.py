@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks.soak.works import what_is_left
 from episodic_curiosity.bonus.base import shown
 from episodic_curiosity.runs.build import load_bonus
 from episodic_curiosity.runs.checkpoints import Checkpoints
@@ -16,7 +17,6 @@ from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.settings import find_settings
 from episodic_curiosity.runs.train import train
 from episodic_curiosity.worlds.registry import make_world
-from tests.runs.killing import what_is_left
 from tests.runs.tiny_runs import tiny_run
 
 # What each says of its learning.

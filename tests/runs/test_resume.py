@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.soak.killing import Blow, play_on, start_server, strike_and_resume
+from benchmarks.soak.works import Training, Work, a_fit, what_is_left
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.record import read_config
-from tests.runs.killing import Kill, kill_and_resume, play_on, start_server, what_is_left
 from tests.runs.tiny_runs import METHODS, tiny_run
 
 pytestmark = pytest.mark.slow
@@ -34,28 +35,31 @@ COMMAND = """train
 
 @pytest.mark.parametrize("method", METHODS)
 def test_killed_and_resumed_a_run_ends_with_the_same_bytes(method, tmp_path):
-    kills = kill_and_resume(tiny_run(method), tmp_path, NUM_KILLS.get(method, 2), SEED)
-    assert not kills.differences, f"killed at the moments of seed {SEED}: {kills}"
+    check_killed(Training(method, tiny_run(method)), NUM_KILLS.get(method, 2), tmp_path)
+
+
+def test_so_does_a_fit(tmp_path):
+    check_killed(a_fit(), 3, tmp_path)
 
 
 def test_with_all_that_is_off_by_default(tmp_path):
     run = tiny_run("ppo+eco", "maze/sparse+noise-action")
     run = replace(run, normalise_bonus=True, ppo=replace(run.ppo, bonus_head=True))
-    kills = kill_and_resume(run, tmp_path, 2, SEED)
-    assert not kills.differences, f"killed at the moments of seed {SEED}: {kills}"
+    check_killed(Training("all", run), 2, tmp_path)
 
 
 def test_a_world_that_cannot_be_restored_begins_new_episodes(tmp_path):
     """Its frames are in a file, which has to agree with the checkpoint that is gone on from."""
     run = tiny_run("ppo+eco", "gym/CartPole-v1", num_updates=40)
+    work, folder = Training("CartPole", run, exact=False), tmp_path / "run"
     start_server()
     for delay in (0.5, 1.0, 1.5):
-        play_on(run, tmp_path, Kill(after=delay, while_writing=delay == 1.0))
-    assert play_on(run, tmp_path)
-    lines = read_metrics(tmp_path)
+        play_on(work, folder, Blow(delay, "writing" if delay == 1.0 else "anywhere"))
+    assert play_on(work, folder).code == 0
+    lines = read_metrics(folder)
     assert [line["steps"] for line in lines] == [40 * number for number in range(1, 41)]
     assert lines[-1]["r_network_fits"] == 10
-    assert (tmp_path / "replay.bin").exists()
+    assert (folder / "replay.bin").exists()
 
 
 def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(tmp_path):
@@ -77,8 +81,15 @@ def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(tmp_path):
     assert f"resuming from {stopped}/checkpoints/{num_lines:012d}" in said
     assert len(read_metrics(stopped)) == 40
 
-    assert play_on(Run.from_dict(read_config(stopped)), whole)
+    run = Run.from_dict(read_config(stopped))
+    assert play_on(Training("command", run), whole).code == 0
     assert what_is_left(stopped) == what_is_left(whole)
+
+
+def check_killed(work: Work, num_kills: int, folder: Path) -> None:
+    kills = strike_and_resume(work, folder, num_kills, SEED)
+    assert kills.stages.total() == num_kills
+    assert not kills.differences + kills.failures, f"at the moments of seed {SEED}: {kills}"
 
 
 def curiosity(line: str) -> subprocess.Popen[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from episodic_curiosity.support.checks import check_type
 from episodic_curiosity.worlds.base import WorldConfig
 from episodic_curiosity.worlds.dmlab.levels import DMLAB_30
 from episodic_curiosity.worlds.family import Family, OpenTasks
@@ -31,6 +32,7 @@ class DMLabConfig(WorldConfig):
         """Makes `level_cache` absolute, so that a resumed run finds it from any directory."""
         super().__post_init__()
         if self.level_cache is not None:
+            check_type("world.level_cache", self.level_cache, Path)
             object.__setattr__(self, "level_cache", self.level_cache.absolute())
 
 

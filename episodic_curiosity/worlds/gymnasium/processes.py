@@ -259,18 +259,26 @@ def _serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parents.close()
-    with contextlib.suppress(EOFError, ConnectionError), contextlib.ExitStack() as stack:
+    with contextlib.suppress(ConnectionError), contextlib.ExitStack() as stack:
         try:
             env = stack.enter_context(contextlib.closing(make()))
-            while True:
-                command, argument = pipe.recv()
-                if command == "close":
-                    break
-                pipe.send((True, _executed(env, command, argument, number, memory)))
+            while (request := _received(pipe)) is not None:
+                answer = _executed(env, *request, number, memory)
+                with contextlib.suppress(ConnectionError):  # the next read ends this
+                    pipe.send((True, answer))
         except Exception as error:
             traceback.print_exc()
             reason = str(error).partition("\n")[0]
             pipe.send((False, f"{type(error).__name__}: {reason}"))
+
+
+def _received(pipe: Connection) -> tuple[str, Any] | None:
+    """The next command and its argument, None if the parent closes or has died."""
+    try:
+        command, argument = pipe.recv()
+    except (EOFError, ConnectionError):
+        return None
+    return None if command == "close" else (command, argument)
 
 
 def _executed(env: Env[Any, Any], command: str, argument: Any, number: int, memory: Any) -> Any:

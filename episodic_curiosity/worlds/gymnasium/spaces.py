@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from episodic_curiosity.support.checks import check_size
+from episodic_curiosity.support.checks import check_size, check_type
 
 Array = NDArray[Any]
 IMAGE = "image"  # the usual name of a frame in a dictionary of observations
@@ -217,6 +217,8 @@ class OnePart(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 def pick_part(env: gymnasium.Env[Any, Any], key: str | None) -> gymnasium.Env[Any, Any]:
     """The environment with one part of its observations, of this key or the usual one."""
+    if key is not None:
+        check_type("key", key, str)
     space = env.observation_space
     if not isinstance(space, spaces.Dict):
         if key is not None:

@@ -17,7 +17,12 @@ except ImportError as missing:
     raise ImportError("tasks named gym/... need Gymnasium: pip install gymnasium") from missing
 from gymnasium.vector import SyncVectorEnv
 
-from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_choice,
+    check_number,
+    check_type,
+)
 from episodic_curiosity.support.randomness import random_bits, seed_words
 from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
 from episodic_curiosity.worlds.gymnasium.copies import make_copies
@@ -67,6 +72,7 @@ class GymnasiumWorld:
             check_number("oracle_cell", oracle_cell, above=0.0)
         package = find_package(name)
         grey = package.grey if grey is None else grey
+        check_type("grey", grey, bool)
         largest_byte = package.largest_byte if largest_byte is None else largest_byte
         check_at_least("largest_byte", largest_byte, 1)
         if largest_byte > 255:

@@ -5,6 +5,8 @@ The numbers are from the paper's section 4 and appendix.
 
 from dataclasses import dataclass
 
+from episodic_curiosity.support.checks import check_choice
+
 ORACLE_CELL = 30.0  # side of a Grid-Oracle cell, in units
 
 _NINE = (
@@ -72,7 +74,5 @@ LAB_TASKS = {
 
 def find_actions(name: str) -> tuple[str, ...]:
     """Returns the action names of a set, in the order of their indices."""
-    if name not in ACTION_SETS:
-        choices = ", ".join(ACTION_SETS)
-        raise ValueError(f"actions must be one of {choices}, got {name!r}")
+    check_choice("actions", name, ACTION_SETS)
     return ACTION_SETS[name]

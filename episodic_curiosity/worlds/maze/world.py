@@ -6,6 +6,7 @@ Shapes: N environments.
 import hashlib
 from collections.abc import Mapping
 from functools import partial
+from math import prod
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from episodic_curiosity.support.checks import (
     check_type,
     first_difference,
 )
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds.base import Picture, Split, Step, WorldSpec
 from episodic_curiosity.worlds.lab.elements import CellKind
@@ -67,7 +69,14 @@ class MazeWorld:
         if num_levels is not None:
             check_at_least("num_levels", num_levels, 1)
         observation_size = check_size("observation_size", observation_size)
-        view_size = check_size("view_size", view_size or observation_size)
+        view_size = check_size(
+            "view_size", observation_size if view_size is None else view_size
+        )
+        check_type("stagger", stagger, bool)
+        check_type("final_frames", final_frames, bool)
+        frames = 3 * num_envs * (prod(observation_size) + prod(view_size))
+        what = f"a world of {num_envs} mazes"
+        check_memory(what, frames, device, "lower `num_envs` or the sizes")
         if layout is not None and (clash := sorted(LAYOUT_DECIDES & changes.keys())):
             raise ValueError(f"a custom layout cannot be combined with {', '.join(clash)}")
         self._task = change_task(TASKS[task], changes)

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from episodic_curiosity.support.checks import short
 from episodic_curiosity.support.files import is_bare, read_file
 
 MAX_BYTES = 1_000_000
+LONGEST_NAME = 255  # of a file
 REWARDS = (
     "living_reward", "death_penalty", "death_reward", "map_exit_reward", "kill_reward",
     "secret_reward", "item_reward", "frag_reward", "hit_reward", "hit_taken_reward",
@@ -122,6 +124,8 @@ def _take(
             )
         scenario.game_args.append(value)
     elif name in WADS:
+        if "\n" in value or len(value) > LONGEST_NAME:
+            raise ValueError(f"{name} must be a file's name, got {short(value)}")
         places = [path.parent / value]
         if is_bare(value):
             places += [shipped / value, shipped.parent / value]

@@ -144,3 +144,19 @@ os.kill(world._env.pids[0], signal.SIGSTOP)
     for pid in map(int, done.stdout.split()):
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_processes_of_a_killed_program_end_in_silence():
+    script = """
+import os, signal
+from episodic_curiosity.worlds.registry import make_world
+world = make_world("gym/CartPole-v1", num_envs=2, seed=0, vectorization="async")
+world.reset()
+print(*world._env.pids, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    # Standard error is read until the last process that has it open has ended.
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=100)
+    assert done.returncode == -signal.SIGKILL
+    assert len(done.stdout.split()) == 2
+    assert done.stderr == b""

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.worlds.base import Split
 from episodic_curiosity.worlds.maze.levels.layouts import MazeLayout
 from episodic_curiosity.worlds.maze.levels.paths import UNREACHABLE
@@ -19,6 +20,7 @@ from episodic_curiosity.worlds.maze.levels.stored import LevelPool
 from episodic_curiosity.worlds.maze.rules.body import Ground, make_ground
 from episodic_curiosity.worlds.maze.tasks import MazeTask
 
+LEVEL_BYTES = 2_000  # of a maze of 9 x 9 cells; larger ones have more
 NUM_LEVELS: dict[Split, int] = {
     "r-network": 5000,
     "train": 5000,
@@ -61,6 +63,8 @@ def find_pool(
     if task.layout is None:
         return room_pool()
     count = NUM_LEVELS[split] if num_levels is None else num_levels
+    what, cpu = f"a pool of {count:,} levels", torch.device("cpu")
+    check_memory(what, count * LEVEL_BYTES, cpu, "lower `num_levels`")
     return _drawn_pool(task.layout, count, level_seed, split)
 
 
