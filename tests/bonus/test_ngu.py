@@ -181,4 +181,8 @@ def test_bad_input():
     with pytest.raises(ValueError, match=r"action must have shape \(3,\), got \(3, 1\)"):
         bonus.bonus(seen, action=torch.zeros(3, 1))
     with pytest.raises(ValueError, match=r"of dtype torch\.float32, got torch\.uint8"):
-        bonus.bonus(seen.to(torch.uint8), action=torch.zeros(3))
+        bonus.bonus(seen.to(torch.uint8), action=torch.zeros(3, dtype=torch.int64))
+    with pytest.raises(TypeError, match=r"action must be of dtype torch\.int64, got torch\.f"):
+        bonus.bonus(seen, action=torch.zeros(3))
+    with pytest.raises(ValueError, match=r"action must be one of 0 \.\. 3, got 4 in row 0"):
+        bonus.bonus(seen, action=torch.full((3,), 4))
