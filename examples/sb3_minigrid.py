@@ -137,12 +137,14 @@ def train(args: Args) -> dict[str, Any]:
     )
     begun = time.perf_counter()
     model.learn(args.steps, callback=CallbackList(callbacks))
+    metrics = {} if args.method == "ppo" else env.curiosity.metrics()
     return {
         "env": args.env,
         "method": args.method,
         "seed": args.seed,
         "weight": args.weight,
         "seconds": round(time.perf_counter() - begun),
+        "curiosity": {name: round(value, 4) for name, value in metrics.items()},  # at the end
         "curve": curve.points,
     }
 
