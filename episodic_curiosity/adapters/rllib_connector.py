@@ -57,7 +57,8 @@ class CuriosityConnector(ConnectorV2):
         bonus = np.zeros(len(episodes), np.float32)
         if not first.all():
             bonus = self.curiosity.pay(seen, action=action, where=~first).cpu().numpy()
-        self.curiosity.begin(seen, where=first)
+        if first.any():
+            self.curiosity.begin(seen, where=first)
         if self.copy.needs_steps and self.curiosity.training:
             self._calls.append(Calls(seen, action, first, stepped))
             self._num_calls += 1
