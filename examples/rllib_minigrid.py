@@ -1,11 +1,11 @@
-"""RLlib's PPO with two env runners on a MiniGrid task, alone or with episodic curiosity (ECO).
+"""RLlib's PPO with two env runners on a MiniGrid task, alone, with ECO or with NovelD.
 
-    python examples/rllib_minigrid.py --env MiniGrid-DoorKey-5x5-v0 --steps 100_000 --method eco
+    python examples/rllib_minigrid.py --env MiniGrid-DoorKey-5x5-v0 --method ppo+eco
 
 Writes the learning curve to a JSON file: pairs of steps and the task's mean return, as RLlib
 reports it after each update in which an episode has ended.
-Both the policy and curiosity see the 7 x 7 cells in front of the agent, three indices each: the
-policy as one-hot numbers, curiosity as a picture. Needs the extras `rllib` and `minigrid`.
+The policy sees the 7 x 7 cells in front of the agent, three indices each, as one-hot numbers;
+so does NovelD, and ECO sees them as a picture. Needs the extras `rllib` and `minigrid`.
 """
 
 import json
@@ -37,7 +37,7 @@ CELLS = (7, 7, 3)
 @dataclass
 class Args:
     env: str = "MiniGrid-DoorKey-5x5-v0"
-    method: Literal["ppo", "eco"] = "eco"
+    method: Literal["ppo", "ppo+eco", "ppo+noveld"] = "ppo+eco"
     steps: int = 100_000
     seed: int = 0
     out: Path | None = None  # None: <env>__<method>__s<seed>.json
@@ -46,8 +46,8 @@ class Args:
     num_steps: int = 128  # of an environment per update
     learning_rate: float = 3e-4
     entropy: float = 0.01
-    alpha: float = 0.01  # scale of the bonus
-    refit_every: int = 20_000  # steps, which is also the history that is fitted to
+    alpha: float = 0.01  # scale of ECO's bonus
+    refit_every: int = 20_000  # steps of ECO, which is also the history that is fitted to
 
 
 class Cells(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -107,7 +107,11 @@ def make_config(args: Args) -> PPOConfig:
         .debugging(seed=args.seed, log_level="ERROR")
     )
 
-    def make_bonus(num_envs: int) -> ec.Bonus:
+    def make_noveld(num_envs: int) -> ec.Bonus:
+        shape = (int(np.prod(CELLS)) * NUM_INDICES,)
+        return ec.NovelD(shape, num_envs, num_steps=args.num_steps, seed=args.seed)
+
+    def make_eco(num_envs: int) -> ec.Bonus:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(args.seed)
             r_network = ec.RNetwork((CELLS[2], CELLS[0], CELLS[1]))
@@ -116,8 +120,10 @@ def make_config(args: Args) -> PPOConfig:
             r_network, num_envs, alpha=args.alpha, beta=1.0, online=online, seed=args.seed
         )
 
-    if args.method == "eco":
-        add_curiosity(config, make_bonus, view=FromInfo("picture"))
+    if args.method == "ppo+eco":
+        add_curiosity(config, make_eco, view=FromInfo("picture"))
+    elif args.method == "ppo+noveld":
+        add_curiosity(config, make_noveld)
     return config
 
 
@@ -131,10 +137,10 @@ def train(args: Args) -> dict[str, Any]:
         steps = int(result["num_env_steps_sampled_lifetime"])
         if start[0] == 0:
             start = (steps, time.perf_counter())
-        name = "episode_task_return_mean" if args.method == "eco" else "episode_return_mean"
+        name = "episode_return_mean" if args.method == "ppo" else "episode_task_return_mean"
         mean = float(result["env_runners"].get(name, np.nan))
         if not np.isnan(mean):  # else no episode has ended
-            curve.append((steps, mean))
+            curve.append((steps, round(mean, 4)))
             print(f"{steps:,} steps: return {mean:.3f}")
     seconds = time.perf_counter() - start[1]
     algorithm.stop()

@@ -58,6 +58,6 @@ def test_it_trains_and_writes_the_curve(tmp_path, capsys):
     assert 1_000 <= steps < 1_256
     assert 0 <= task_return < 1
     assert found["steps_per_second"] > 0
-    assert (found["env"], found["method"], found["seed"]) == (ENV, "eco", 0)
+    assert (found["env"], found["method"], found["seed"]) == (ENV, "ppo+eco", 0)
     told = capsys.readouterr().out
     assert re.search(rf"{steps:,} steps: return [\d.]+\n", told)
