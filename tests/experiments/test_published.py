@@ -74,7 +74,7 @@ def test_what_two_tables_print_is_the_same_in_both():
     for experiment in EXPERIMENTS.values():
         for row in experiment.rows:
             for task in experiment.tasks(experiment.worlds[0]):
-                key = experiment.key(row, task, "gpu", 20_000_000, 0)
+                key = experiment.cell(row, task, "gpu", 20_000_000, 0).key
                 if row.variant is None and key.table == "table1" != experiment.name:
                     first = find_published("table1", task.partition("/")[2], row.method)
                     copy = experiment.published(row, task)
