@@ -31,7 +31,7 @@ from episodic_curiosity.reachability.training import FitConfig, fit_r_network
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import PRESETS, resolve
 from episodic_curiosity.runs.train import Parts
-from episodic_curiosity.support.machine import keep_freed_memory
+from episodic_curiosity.support.machine import reusing_freed_memory
 from episodic_curiosity.worlds.maze.family import MazeConfig
 from episodic_curiosity.worlds.registry import make_world
 
@@ -240,7 +240,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Numba first: starting its threads also sets torch's number of threads.
     numba.set_num_threads(options.threads)
     torch.set_num_threads(options.threads)
-    keep_freed_memory()  # as a run does; Stable-Baselines3 gains by it, too
 
     runs = {name: make_run(name, options.envs, tuple(options.size)) for name in METHODS}
     ppo, batch_size = runs["ppo"].ppo, runs["ppo"].batch_size
@@ -250,7 +249,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"{ppo.num_minibatches} minibatches, torch {torch.__version__}, "
         f"Stable-Baselines3 {stable_baselines3.__version__}"
     )
-    with tempfile.TemporaryDirectory() as folder:
+    # Freed memory as in a run; Stable-Baselines3 gains by it, too.
+    with reusing_freed_memory(), tempfile.TemporaryDirectory() as folder:
         made = {name: ours(run, Path(folder)) for name, run in runs.items()}
         updates = {PEER: theirs(runs["ppo"])}
         updates |= {name: update for name, (_, update) in made.items()}

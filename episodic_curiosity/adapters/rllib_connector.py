@@ -80,7 +80,7 @@ class CuriosityConnector(ConnectorV2):
             seen, action, opens, stepped = calls[0]
             calls[0] = Calls(seen, action, opens | stepped, np.zeros_like(stepped))
         statistics = self.copy.take_statistics()
-        return Taken(stacked_calls(calls), statistics, self.copy.bonus.statistics())
+        return Taken(stacked_calls(calls), statistics, self.copy.bonus.metrics())
 
     def get_state(self, *_: Any, **__: Any) -> dict[str, Any]:
         """The state for RLlib's checkpoints, which hold no episodes and so no memories.
@@ -91,6 +91,8 @@ class CuriosityConnector(ConnectorV2):
         return {"learnt": None if self.central is None else self.central.learning.state_dict()}
 
     def set_state(self, state: dict[str, Any]) -> None:
+        if "learnt" not in state:
+            raise ValueError(f"a state of curiosity must have learnt, got {sorted(state)}")
         if self.central is not None and state["learnt"] is not None:
             self.central.learning.load_state_dict(state["learnt"])
             self.central.share_news()

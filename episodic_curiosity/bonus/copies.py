@@ -68,11 +68,9 @@ class LearningCopy:
     """A bonus that learns here for copies that pay elsewhere."""
 
     def __init__(self, bonus: Bonus) -> None:
-        if bonus.learns and type(bonus).learn is not Bonus.learn and not bonus.learnt:
-            raise ValueError(
-                f"{type(bonus).__name__} must name in `learnt` what its `learn` changes, to be "
-                f"learnt in one process and paid in others"
-            )
+        for each in bonus.modules():  # a bonus may be around another
+            if isinstance(each, Bonus):
+                _check_can_learn_apart(each)
         self.bonus = bonus
         self._told: dict[str, Tensors] = {}
 
@@ -136,6 +134,18 @@ class LearningCopy:
     def _copies(self, names: tuple[str, ...]) -> Tensors:
         tensors = self.bonus.tensors_of(names)
         return {name: part.detach().cpu().clone() for name, part in tensors.items()}
+
+
+def _check_can_learn_apart(bonus: Bonus) -> None:
+    """Raises unless a bonus says what it learns, and from what."""
+    name, kind = type(bonus).__name__, type(bonus)
+    if bonus.learns and kind.learn is not Bonus.learn and not bonus.learnt:
+        raise ValueError(
+            f"{name} must name in `learnt` what its `learn` changes, to be learnt in one "
+            f"process and paid in others"
+        )
+    if bonus.learns_from_steps and kind.record is Bonus.record:
+        raise ValueError(f"{name} must define record, to learn from what its copies saw")
 
 
 def _free_room(bonus: Bonus) -> int | None:

@@ -139,7 +139,8 @@ class ICM(Bonus):
         bonus = torch.zeros_like(now.stepped, dtype=torch.float32)
         if action is not None:  # else episodes only begin
             check_taken(action, self._like_action, self._num_actions, now.stepped)
-            surprise = self.model.surprise(self.previous, seen, action)
+            taken = action.to(self._like_action.dtype)
+            surprise = self.model.surprise(self.previous, seen, taken)
             # The scaled bonus is clipped, not the error. It is never negative.
             bonus = (self.config.scale * surprise).clamp(max=MOST)
         self.record(now)

@@ -13,6 +13,8 @@ from torch import Tensor
 from episodic_curiosity.bonus.auxiliary import Auxiliary
 from episodic_curiosity.bonus.base import Bonus, BonusContext, Sight
 from episodic_curiosity.bonus.deviation import ReturnDeviation
+from episodic_curiosity.support.checks import first_difference
+from episodic_curiosity.support.state import within
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 INNER = "inner."  # of the names of its tensors
@@ -71,10 +73,16 @@ class NormalisedBonus(Bonus):
     def load_learnt(self, state: Mapping[str, Any], names: tuple[str, ...]) -> None:
         """As that of Bonus; the inner bonus loads its own."""
         own = tuple(name for name in names if not name.startswith(INNER))
-        super().load_learnt(state, own)
+        if difference := first_difference(within(state, own), self.tensors_of(own)):
+            raise ValueError(f"the bonus's state {difference}")  # before the inner one changes
         inner = tuple(name.removeprefix(INNER) for name in names if name not in own)
-        parts = {name.removeprefix(INNER): part for name, part in state.items()}
+        parts = {
+            name.removeprefix(INNER): part
+            for name, part in state.items()
+            if name.startswith(INNER)
+        }
         self.inner.load_learnt(parts, inner)
+        super().load_learnt(state, own)
 
     def auxiliary(self) -> Auxiliary | None:
         return self.inner.auxiliary()

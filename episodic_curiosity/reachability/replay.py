@@ -123,8 +123,10 @@ class FrameReplay(Ring):
         dtype: torch.dtype,
         device: torch.device,
     ) -> None:
+        check_at_least("num_steps", num_steps, 1)
+        check_at_least("num_envs", num_envs, 1)
+        check_fits((num_steps, num_envs, *row_shape), dtype, device)
         super().__init__(num_steps, num_envs, row_shape, dtype, device)
-        check_fits(self._shape, dtype, device)
         self._rows = torch.empty(self._shape, dtype=dtype, device=device)
 
     @property

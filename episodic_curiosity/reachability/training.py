@@ -188,8 +188,8 @@ class _Descent:
         self._step()
 
     def close(self) -> None:
-        """Releases the graph, which keeps this object and a batch's activations alive."""
-        self._step = Captured(self._descend, None)
+        """Releases the graph, which keeps this object alive, and the experience."""
+        del self._step, self._experience
 
     def _descend(self) -> None:
         assert self._pairs is not None

@@ -27,7 +27,11 @@ from episodic_curiosity.runs.record import Record, RunFolderError, folder_for_wo
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.compiling import compiles, warming_up
 from episodic_curiosity.support.interruption import StopRequest, stop_request
-from episodic_curiosity.support.machine import find_device, keep_freed_memory
+from episodic_curiosity.support.machine import (
+    find_device,
+    return_freed_memory,
+    reusing_freed_memory,
+)
 from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.support.state import copied
@@ -57,9 +61,8 @@ def train(
         progress: shows a bar on a terminal.
     """
     total_steps = run.steps_after(run.num_updates)  # raises if there are too few for one update
-    keep_freed_memory()
     # Built before the folder, so that an invalid run leaves no folder behind.
-    with closing(_make_world(run)) as world:
+    with reusing_freed_memory(), closing(_make_world(run)) as world:
         parts = Parts.make(run, world, folder)
         with (
             Record(
@@ -80,8 +83,7 @@ def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
     run.check_random_play()
     if any((folder / name).exists() for name in ("r_network.safetensors", "config.json")):
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")
-    keep_freed_memory()
-    with folder_for_work(folder):
+    with folder_for_work(folder), reusing_freed_memory():
         with closing(_make_world(run)) as world:
             r_network = build.make_r_network(run, world)
             spec = world.spec
@@ -264,7 +266,9 @@ def _fit(
         f"playing {play.steps:,} steps at random, then fitting the R-network to them: "
         f"{play.fit.num_iterations(play.steps):,} batches of {play.fit.batch_size:,} pairs"
     )
-    return build.fit_beforehand(run, r_network, folder, progress=display.is_shown)
+    report = build.fit_beforehand(run, r_network, folder, progress=display.is_shown)
+    return_freed_memory()  # of the random play
+    return report
 
 
 def _update(parts: Parts, number: int, record: Record) -> dict[str, float]:

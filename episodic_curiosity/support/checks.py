@@ -164,15 +164,18 @@ def check_actions(name: str, value: Tensor, num_envs: int) -> None:
 def check_taken(action: Tensor, like: Tensor, num_actions: int, where: Tensor) -> None:
     """Raises unless these are actions as `like`; on a CPU, their (N,) rows `where` are checked.
 
-    With `num_actions` they are integers below it.
+    With `num_actions` they are integers below it; else any real numbers.
     """
     check_tensor("action", action, tuple(like.shape), like.device)
-    is_right = action.is_floating_point() == (not num_actions) and not action.is_complex()
-    if not is_right or action.dtype == torch.bool:
+    if action.is_complex() or (num_actions and action.is_floating_point()):
         raise TypeError(f"action must be of dtype {like.dtype}, got {action.dtype}")
     if action.device.type != "cpu":
         return
-    wrong = (action < 0) | (action >= num_actions) if num_actions else ~action.isfinite()
+    if num_actions:
+        index = action.long()
+        wrong = (index < 0) | (index >= num_actions)
+    else:
+        wrong = ~action.isfinite()
     rows = (wrong.flatten(1).any(dim=1) if wrong.dim() > 1 else wrong) & where
     if rows.any():
         wanted = f"one of 0 .. {num_actions - 1}" if num_actions else "finite"

@@ -5,6 +5,8 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -58,20 +60,40 @@ def check_memory(what: str, num_bytes: int, device: torch.device, advice: str) -
         )
 
 
-def keep_freed_memory() -> bool:
+@contextmanager
+def reusing_freed_memory() -> Iterator[None]:
     """Lets this process reuse memory that it frees, instead of returning it to the system.
 
     A gradient step frees all its activations. glibc returns large ones at once, and the next
-    step waits for the system to clear the same pages again: a quarter of ICM's update. Returns
-    False where the C library has no such option.
+    step waits for the system to clear the same pages again: a quarter of ICM's update. At the
+    end everything is returned. Another C library is left as it is.
     """
-    if sys.platform != "linux":
-        return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = _of_glibc("mallopt")
     if mallopt is None:
-        return False
-    # Nothing is mapped on its own, and the heap never shrinks.
-    return bool(mallopt(MOST_MAPPINGS, 0)) and bool(mallopt(TRIM_THRESHOLD, -1))
+        yield
+        return
+    mallopt(MOST_MAPPINGS, 0)  # nothing is mapped on its own,
+    mallopt(TRIM_THRESHOLD, -1)  # and the heap never shrinks
+    try:
+        yield
+    finally:
+        mallopt(MOST_MAPPINGS, 65_536)  # glibc's defaults
+        mallopt(TRIM_THRESHOLD, 128 * 1024)
+        return_freed_memory()
+
+
+def return_freed_memory() -> None:
+    """Returns freed memory to the system, such as that of data which are no longer needed."""
+    trim = _of_glibc("malloc_trim")
+    if trim is not None:
+        trim(0)
+
+
+def _of_glibc(name: str) -> Callable[..., int] | None:
+    if sys.platform != "linux":
+        return None
+    function: Callable[..., int] | None = getattr(ctypes.CDLL(None), name, None)
+    return function
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -3,7 +3,17 @@
 import pytest
 import torch
 
-from episodic_curiosity import E3B, ECRND, ETD, ICM, NGU, RND, EpisodicCuriosity, NovelD
+from episodic_curiosity import (
+    E3B,
+    ECRND,
+    ETD,
+    ICM,
+    NGU,
+    RND,
+    ConstantBonus,
+    EpisodicCuriosity,
+    NovelD,
+)
 from episodic_curiosity.bonus.copies import LearningCopy, PaidSteps, PayingCopy
 from episodic_curiosity.bonus.normalised import NormalisedBonus
 from episodic_curiosity.reachability.network import RNetwork
@@ -39,6 +49,9 @@ BONUSES = {
         observation_dtype=torch.float32,
     ),
     "rnd": lambda num_envs: RND((4,), num_envs, num_steps=NUM_STEPS),
+    "normalised rnd": lambda num_envs: NormalisedBonus(
+        RND((4,), num_envs, num_steps=NUM_STEPS)
+    ),
     "ngu": lambda num_envs: NGU((4,), num_envs, num_actions=3, num_steps=NUM_TRANSITIONS),
     "e3b": lambda num_envs: E3B((4,), num_envs, num_actions=3, num_steps=NUM_TRANSITIONS),
     "noveld": lambda num_envs: NovelD((4,), num_envs, num_steps=NUM_STEPS),
@@ -59,9 +72,9 @@ def steps(num_envs, seed):
     )
 
 
-def learn(learning, seed):
+def learn(learning, seed, name):
     num_envs = learning.bonus.num_envs
-    paying = PayingCopy(BONUSES_BY_TYPE[type(learning.bonus)](num_envs))
+    paying = PayingCopy(BONUSES[name](num_envs))
     paying.receive(learning.learnt())
     new = steps(num_envs, seed)
     for seen, action, opens, _ in zip(*new, strict=True):
@@ -71,26 +84,23 @@ def learn(learning, seed):
     return learning.learn()
 
 
-BONUSES_BY_TYPE = {type(make(1)): make for make in BONUSES.values()}
-
-
 @pytest.mark.parametrize("name", BONUSES)
 def test_a_restored_copy_learns_the_same(name):
     """Optimisers and statistics included; the next steps fill all the room for steps."""
     one, other, fewer = (LearningCopy(BONUSES[name](num_envs)) for num_envs in (3, 3, 2))
     for seed in (0, 1):
-        assert learn(one, seed)
+        assert learn(one, seed, name)
     state = one.state_dict()
     for restored in (other, fewer):
         restored.load_state_dict(state)
         assert_equal(restored.state_dict()["tensors"], state["tensors"])
     for seed in (2, 3):
-        assert learn(one, seed) == learn(other, seed)
+        assert learn(one, seed, name) == learn(other, seed, name)
     assert_equal(other.state_dict()["tensors"], one.state_dict()["tensors"])
-    assert learn(fewer, 2)
+    assert learn(fewer, 2, name)
     rings = ("recent", "trail", "recorded", "inner", "opened", "memory")
     held = {key.partition(".")[0] for key in state["tensors"]}
-    assert held.isdisjoint(rings) or name == "normalised"
+    assert held.isdisjoint(rings) or name.startswith("normalised")
 
 
 def test_a_state_that_does_not_fit_is_refused():
@@ -111,7 +121,7 @@ def test_a_paying_copy_has_no_room_for_steps(name):
     assert paying.needs_steps
     is_of_transitions = name in ("icm", "ngu", "e3b")
     assert paying.room == (NUM_TRANSITIONS if is_of_transitions else NUM_STEPS)
-    rings = ("recent", "trail", "recorded", "inner.recorded")
+    rings = ("recent", "trail", "recorded", "inner.recorded", "inner.recent")
     assert whole.tensors_of(rings)
     assert not paying.bonus.tensors_of(rings)
 
@@ -120,7 +130,7 @@ def test_news_are_what_has_changed():
     learning = LearningCopy(BONUSES["ec-rnd"](3))
     assert learning.news().keys() == {"r_network", "lifelong"}
     assert learning.news() == {}
-    learn(learning, 0)
+    learn(learning, 0, "ec-rnd")
     assert learning.news().keys() == {"lifelong"}
 
 
@@ -134,3 +144,50 @@ def test_another_r_network_clears_the_memories(name):
     assert memory.count.tolist() == [1, 1]
     paying.receive({key: part for key, part in learnt.items() if "r_network" in key})
     assert memory.count.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("name", BONUSES)
+def test_a_paying_copy_receives_what_was_learnt(name):
+    learning, paying = LearningCopy(BONUSES[name](2)), PayingCopy(BONUSES[name](2))
+    for seed in (0, 1, 2):
+        learn(learning, seed, name)
+    paying.receive(learning.news())
+    received, learnt = (
+        {  # the sums of running statistics stay its own
+            key: part
+            for key, part in bonus.tensors_of(learning.bonus.learnt).items()
+            if not key.endswith(".sums")
+        }
+        for bonus in (paying.bonus, learning.bonus)
+    )
+    assert_equal(received, learnt)
+
+
+def test_a_state_refused_by_the_inner_bonus_changes_nothing():
+    learning, other = (LearningCopy(BONUSES["normalised rnd"](2)) for _ in range(2))
+    for seed in (0, 1):
+        learn(learning, seed, "normalised rnd")
+    state, before = learning.state_dict(), other.state_dict()["tensors"]
+    del state["tensors"][next(name for name in state["tensors"] if name.startswith("inner."))]
+    with pytest.raises(ValueError, match="lacks 1 of the wanted tensors"):
+        other.load_state_dict(state)
+    assert_equal(other.state_dict()["tensors"], before)
+
+
+class Forgetful(ConstantBonus):
+    """Learns, and says neither what nor from what."""
+
+    learns = True
+
+    def learn(self, rollout=None):  # noqa: ARG002
+        return {}
+
+
+@pytest.mark.parametrize("wrap", [lambda bonus: bonus, NormalisedBonus])
+def test_a_bonus_that_does_not_say_what_it_learns_is_refused(wrap):
+    bonus = Forgetful(2)
+    with pytest.raises(ValueError, match="Forgetful must name in `learnt`"):
+        LearningCopy(wrap(bonus))
+    bonus.learnt = ("opened",)
+    with pytest.raises(ValueError, match="Forgetful must define record"):
+        LearningCopy(wrap(bonus))

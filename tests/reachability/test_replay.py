@@ -137,6 +137,8 @@ def test_sizes_are_said_beforehand(tmp_path):
 def test_what_does_not_fit_is_refused_before_it_is_tried():
     with pytest.raises(MemoryError, match=r"needs 4000\.0 GB, cpu has .* GB free: lower"):
         check_fits((10**6, 10, 400_000), torch.uint8, CPU)
+    with pytest.raises(MemoryError, match="lower"):  # its marks of episodes, too
+        FrameReplay(2**60, 2, (4,), torch.uint8, CPU)
 
 
 def test_redrawn_is_what_was_kept():

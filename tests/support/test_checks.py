@@ -9,6 +9,7 @@ from episodic_curiosity.runs.config import RecordConfig
 from episodic_curiosity.support.checks import (
     check_at_least,
     check_number,
+    check_taken,
     check_type,
     check_views,
 )
@@ -112,3 +113,16 @@ def test_a_close_choice_is_suggested(given, meant):
     with pytest.raises(ValueError, match="method must be one of") as refused:
         find_method(given)
     assert (f"(did you mean {meant}?)" in str(refused.value)) == (meant is not None)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.bool, torch.uint16])
+def test_integers_of_every_width_are_actions(dtype):
+    everywhere, where = torch.ones(2, dtype=torch.bool), torch.tensor([True, False])
+    indices, numbers = torch.zeros(2, dtype=torch.int64), torch.zeros(2, 3)
+    check_taken(torch.tensor([1, 0]).to(dtype), indices, 2, everywhere)
+    check_taken(torch.ones(2, 3).to(dtype), numbers, 0, everywhere)
+    check_taken(torch.tensor([1, 7]), indices, 2, where)
+    with pytest.raises(ValueError, match=r"action must be one of 0 \.\. 1, got 7 in row 1"):
+        check_taken(torch.tensor([1, 7]), indices, 2, everywhere)
+    with pytest.raises(TypeError, match=r"action must be of dtype torch\.int64, got torch\.f"):
+        check_taken(torch.zeros(2), indices, 2, everywhere)
