@@ -80,7 +80,7 @@ class CuriosityConnector(ConnectorV2):
             seen, action, opens, stepped = calls[0]
             calls[0] = Calls(seen, action, opens | stepped, np.zeros_like(stepped))
         statistics = self.copy.take_statistics()
-        return Taken(stacked_calls(calls), statistics, self.copy.bonus.metrics())
+        return Taken(stacked_calls(calls), statistics, self.copy.statistics())
 
     def get_state(self, *_: Any, **__: Any) -> dict[str, Any]:
         """The state for RLlib's checkpoints, which hold no episodes and so no memories.

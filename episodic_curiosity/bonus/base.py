@@ -178,7 +178,7 @@ class Bonus(nn.Module, ABC):
 
     def metrics(self) -> dict[str, float]:
         """Returns metrics for a logger, since the last call, and warns once of any trouble."""
-        self._raise_if_not_finite()
+        self.raise_if_not_finite()
         metrics = self.statistics()
         if self._diagnosis is None:
             self._diagnosis = Diagnosis(Diagnosed(advice=self.advice, config=self.config))
@@ -307,7 +307,8 @@ class Bonus(nn.Module, ABC):
         if device.type != "cpu" and now.seen.dtype == torch.float32:
             self._not_finite |= (unfit(now.seen) & now.rows).any()
 
-    def _raise_if_not_finite(self) -> None:
+    def raise_if_not_finite(self) -> None:
+        """Raises if an earlier call on a GPU was shown NaN or values out of range."""
         if self._not_finite:
             self._not_finite.zero_()
             assert self.seen_shape is not None

@@ -52,6 +52,11 @@ class PayingCopy:
             statistics.sums.zero_()
         return taken
 
+    def statistics(self) -> dict[str, float]:
+        """Metrics of the bonus since the last call; raises if it was shown NaN on a GPU."""
+        self.bonus.raise_if_not_finite()
+        return self.bonus.statistics()
+
     def receive(self, learnt: Mapping[str, Tensors]) -> None:
         """Takes what the learning copy has learnt; the running statistics stay its own.
 

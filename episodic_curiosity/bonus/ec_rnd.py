@@ -103,7 +103,7 @@ class ECRND(EpisodicBonus):
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:  # noqa: ARG002
         """Fits RND's predictor to the newest steps."""
-        self._raise_if_not_finite()
+        self.raise_if_not_finite()
         if self.recent is None:
             raise ValueError(NO_STEPS)
         (embedding,) = self.recent.take_fields("embedding")

@@ -167,7 +167,7 @@ class EpisodicBonus(Bonus):
             self.fitting.extend(_seen(rollout), rollout.first[:-1])
         if not self.fitting.is_due:
             return {}
-        self._raise_if_not_finite()
+        self.raise_if_not_finite()
         report = self.fitting.refit()
         if report:
             self.memory.clear(where=self._everywhere)

@@ -140,7 +140,7 @@ class ETD(Bonus):
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
         """Fits the distance to the newest steps."""
-        self._raise_if_not_finite()
+        self.raise_if_not_finite()
         if rollout is not None:
             newest: Experience = Frames(rollout.observation, rollout.first)
         elif self.recorded is None:

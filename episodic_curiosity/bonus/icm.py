@@ -161,7 +161,7 @@ class ICM(Bonus):
         """Takes a pass over the newest steps, unless PPO's update trains the model."""
         if self.recent is None or self.adam is None:
             return {}
-        self._raise_if_not_finite()
+        self.raise_if_not_finite()
         batch = self.recent.take()
         if not len(batch.connected):
             return {}

@@ -168,7 +168,7 @@ class EmbeddingBonus(Bonus):
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
         """Fits the embedding to the newest steps."""
-        self._raise_if_not_finite()
+        self.raise_if_not_finite()
         return self.learn_from(newest_transitions(self.trail, rollout))
 
     def learn_from(self, batch: RecentBatch) -> dict[str, float]:

@@ -66,7 +66,7 @@ class NormalisedBonus(Bonus):
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
         """Updates the divisor and calls the inner bonus's `learn`."""
-        self._raise_if_not_finite()
+        self.raise_if_not_finite()
         self.deviation.update()
         return self.inner.learn(rollout) if self.inner.learns else {}
 

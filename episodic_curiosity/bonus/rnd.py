@@ -111,7 +111,7 @@ class RND(Bonus):
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
         """Fits the predictor to the newest steps, then updates the deviation."""
-        self._raise_if_not_finite()
+        self.raise_if_not_finite()
         told = self.distillation.learn(newest_observations(self.recent, rollout))
         self.deviation.update()
         return told
