@@ -116,21 +116,25 @@ def main() -> None:
     print(f"{num_envs} environments, {args.threads} thread(s); us per environment step")
     print("| bonus | | RLeXplore | ours | ratio |\n|---|---|---:|---:|---:|")
     for name, (reward, bonus) in pairs.items():
-        both = zip(theirs(reward, rollout), ours(bonus, rollout), strict=True)
-        for what, plays in zip(("pay", "learn"), list(both), strict=True):
-            them, us = fastest(plays, args.rounds, NUM_STEPS * num_envs)
-            print(f"| {name} | {what} | {them:,.0f} | {us:,.0f} | {them / us:.1f}x |")
+        sides = theirs(reward, rollout), ours(bonus, rollout)
+        them, us = fastest(sides, args.rounds, NUM_STEPS * num_envs)
+        for what, one, other in zip(("pay", "learn"), them, us, strict=True):
+            print(f"| {name} | {what} | {one:,.0f} | {other:,.0f} | {one / other:.1f}x |")
 
 
-def fastest(plays: tuple[Play, Play], rounds: int, num_steps: int) -> list[float]:
-    """Microseconds per step, of the fastest of several calls."""
-    taken = [float("inf"), float("inf")]
+def fastest(
+    sides: tuple[tuple[Play, Play], ...], rounds: int, num_steps: int
+) -> list[list[float]]:
+    """Microseconds per step to pay and to learn, of each side's fastest rollout."""
+    taken = [[float("inf")] * 2 for _ in sides]
     for _ in range(rounds):
-        for which, play in enumerate(plays):
-            begun = time.perf_counter()
-            play()
-            taken[which] = min(taken[which], time.perf_counter() - begun)
-    return [1e6 * seconds / num_steps for seconds in taken]
+        for side, parts in enumerate(sides):
+            for number, part in enumerate(parts):  # ours learns what it has paid
+                begun = time.perf_counter()
+                part()
+                seconds = time.perf_counter() - begun
+                taken[side][number] = min(taken[side][number], 1e6 * seconds / num_steps)
+    return taken
 
 
 if __name__ == "__main__":
