@@ -20,6 +20,7 @@ from ray.rllib.utils import force_list
 from episodic_curiosity.adapters.rllib_central import Central, Taken
 from episodic_curiosity.adapters.rllib_connector import CuriosityConnector, MakeBonus
 from episodic_curiosity.adapters.views import FromInfo, View, same
+from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.copies import LearningCopy, Tensors
 
 
@@ -45,6 +46,14 @@ def add_curiosity(
         weight: factor on the bonus.
     """
     num_envs, others = config.num_envs_per_env_runner, config._env_to_module_connector
+    if isinstance(make_bonus, Bonus) or not callable(make_bonus):
+        raise TypeError(
+            f"make_bonus must be a function from a number of environments to a bonus, got "
+            f"{type(make_bonus).__name__}"
+        )
+    if CuriosityCallback in force_list(config.callbacks_class):
+        raise ValueError("add_curiosity must be called once, got a config that has curiosity")
+    _made_for(make_bonus, num_envs)  # an error in a runner would only be in its log
     make = partial(CuriosityConnector, make_bonus=make_bonus, num_envs=num_envs)
 
     def make_connectors(env: Any, spaces: Any, device: Any) -> list[ConnectorV2]:
@@ -64,12 +73,7 @@ class CuriosityCallback(RLlibCallback):
         assert group is not None
         num_runners = max(1, group.num_remote_env_runners())
         num_envs = num_runners * connector.curiosity.num_envs
-        bonus = connector.make_bonus(num_envs)
-        if bonus.num_envs != num_envs:
-            raise ValueError(
-                f"make_bonus({num_envs}) must make a bonus for {num_envs} environments, got "
-                f"one for {bonus.num_envs}"
-            )
+        bonus = _made_for(connector.make_bonus, num_envs)
         connector.central = Central(LearningCopy(bonus), num_runners, partial(_share, group))
         connector.central.share_news()
         if algorithm.eval_env_runner_group is not None:
@@ -110,6 +114,17 @@ class CuriosityCallback(RLlibCallback):
         else:
             learnt = _central(algorithm).learning.learnt()
             _share(env_runner_group, learnt, env_runner_indices)
+
+
+def _made_for(make_bonus: MakeBonus, num_envs: int) -> Bonus:
+    """Makes the bonus of N environments; raises if it is of another number."""
+    bonus = make_bonus(num_envs)
+    if bonus.num_envs != num_envs:
+        raise ValueError(
+            f"make_bonus({num_envs}) must make a bonus for {num_envs} environments, got one "
+            f"for {bonus.num_envs}"
+        )
+    return bonus
 
 
 def find_connector(env_runner: Any) -> CuriosityConnector:

@@ -66,6 +66,8 @@ class CuriousVecEnv(VecEnvWrapper):
                 "VecNormalize must be around CuriousVecEnv, got it inside: what is remembered "
                 "would change with its statistics"
             )
+        if is_vecenv_wrapped(venv, CuriousVecEnv):
+            raise ValueError("CuriousVecEnv must be there once, got one around another")
         super().__init__(venv)
         self.view = view
         self.curiosity = AttachedBonus(bonus, venv.num_envs, weight=weight, training=training)
@@ -179,7 +181,9 @@ def find_curious(env: VecEnv) -> CuriousVecEnv:
                 "of reward and bonus"
             )
         env = env.venv
-    raise ValueError(f"the model's environments must have a CuriousVecEnv, got {env}")
+    raise ValueError(
+        f"the model's environments must have a CuriousVecEnv, got {type(env).__name__}"
+    )
 
 
 def _from(infos: Any, view: FromInfo) -> Array:

@@ -545,3 +545,23 @@ def test_the_bonus_reaches_the_returns():
         task = sum(reward_of(int(env), int(number), t) for t in range(1, int(length) + 1))
         assert episode.get_return() == task + length * (length + 1) / 2
     loop.close()
+
+
+@pytest.mark.parametrize(
+    ("make_bonus", "sentence"),
+    [
+        (Spy(NUM_ENVS), "make_bonus must be a function .* to a bonus, got Spy"),
+        (lambda _: Spy(7), r"make_bonus\(3\) must make a bonus for 3 environments, got"),
+    ],
+)
+def test_what_makes_no_bonus_is_refused_before_runners_start(make_bonus, sentence):
+    config = PPOConfig().env_runners(num_envs_per_env_runner=3)
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        add_curiosity(config, make_bonus)
+
+
+def test_curiosity_is_added_once():
+    config = PPOConfig().env_runners(num_envs_per_env_runner=3)
+    add_curiosity(config, Spy)
+    with pytest.raises(ValueError, match="add_curiosity must be called once"):
+        add_curiosity(config, Spy)

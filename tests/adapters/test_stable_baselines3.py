@@ -253,7 +253,7 @@ def test_wrappers_in_the_wrong_order_are_refused():
     model = ppo(VecMonitor(CuriousVecEnv(clockworks(wrapper=lambda env: env), Spy(NUM_ENVS))))
     with pytest.raises(ValueError, match="VecMonitor must be inside CuriousVecEnv, got"):
         model.learn(24, callback=CuriosityCallback())
-    with pytest.raises(ValueError, match="must have a CuriousVecEnv, got <"):
+    with pytest.raises(ValueError, match="must have a CuriousVecEnv, got DummyVecEnv"):
         ppo(clockworks()).learn(24, callback=CuriosityCallback())
     with pytest.raises(TypeError, match=r"must be a VecEnv, got Clockwork: .* make_vec_env"):
         CuriousVecEnv(Clockwork(0), Spy(1))
@@ -265,3 +265,9 @@ def test_a_monitor_inside_logs_the_tasks_return():
     model.learn(48, callback=CuriosityCallback())
     recorded = [info["r"] for info in model.ep_info_buffer]
     assert sorted(recorded) == sorted(finished_returns(env.curiosity.bonus))
+
+
+def test_one_curious_environment_around_another_is_refused():
+    env = CuriousVecEnv(make_vec_env("CartPole-v1", 2), ec.ConstantBonus(2))
+    with pytest.raises(ValueError, match="must be there once"):
+        CuriousVecEnv(env, ec.ConstantBonus(2))
