@@ -14,12 +14,13 @@ from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.connectors.connector_v2 import ConnectorV2
+from ray.rllib.env import INPUT_ENV_SINGLE_SPACES
 from ray.rllib.env.env_runner_group import EnvRunnerGroup
 from ray.rllib.utils import force_list
 
 from episodic_curiosity.adapters.rllib_central import Central, Taken
 from episodic_curiosity.adapters.rllib_connector import CuriosityConnector, MakeBonus
-from episodic_curiosity.adapters.views import FromInfo, View, same
+from episodic_curiosity.adapters.views import FromInfo, View, check_view, same
 from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.copies import LearningCopy, Tensors
 
@@ -74,6 +75,8 @@ class CuriosityCallback(RLlibCallback):
         num_runners = max(1, group.num_remote_env_runners())
         num_envs = num_runners * connector.curiosity.num_envs
         bonus = _made_for(connector.make_bonus, num_envs)
+        space, _ = group.get_spaces()[INPUT_ENV_SINGLE_SPACES]  # type: ignore[no-untyped-call]
+        check_view(connector.view, bonus, space, num_envs)  # runners would fail apart, in logs
         connector.central = Central(LearningCopy(bonus), num_runners, partial(_share, group))
         connector.central.share_news()
         if algorithm.eval_env_runner_group is not None:
