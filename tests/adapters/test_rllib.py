@@ -565,3 +565,11 @@ def test_curiosity_is_added_once():
     add_curiosity(config, Spy)
     with pytest.raises(ValueError, match="add_curiosity must be called once"):
         add_curiosity(config, Spy)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("local_ray")
+def test_a_bonus_for_other_views_is_refused_when_the_algorithm_is_built():
+    config = tiny_config(lambda num_envs: ec.RND((17,), num_envs))
+    with pytest.raises(ValueError, match=r"the bonus was made for views of shape \(17,\), got"):
+        config.build_algo()
