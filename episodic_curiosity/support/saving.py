@@ -86,14 +86,16 @@ def read_like(
     """As `read`, for a file that must have the tensors that its configuration asks for.
 
     `wanted` returns them for a configuration. It is called on the meta device, and what it
-    returns is compared before any memory is allocated.
+    returns is compared before any memory is allocated. Tensors that were saved as bfloat16, as
+    those of a shared agent, are returned as float32 if float32 is wanted.
     """
     path = _path(folder, kind)
     with _opened(path) as file:
         header, shapes = _read_description(file, path, kind)
-        if difference := first_difference(shapes, _on_meta(path, kind, wanted, header)):
+        asked = _on_meta(path, kind, wanted, header)
+        if difference := first_difference(_widened(shapes, asked), asked):
             raise LoadError(f"{path} {difference}{versions(header)}")
-        return header["config"], _read_weights(file, path, header)
+        return header["config"], _widened(_read_weights(file, path, header), asked)
 
 
 def read(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -258,6 +260,15 @@ def _read_description(
             f"{path} lacks its config: a release before 0.2.0 or another program wrote it"
         )
     return _checked_header(header, path, kind), shapes
+
+
+def _widened(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors, those in bfloat16 as float32 where float32 is wanted."""
+    wide = {name for name, tensor in wanted.items() if tensor.dtype == torch.float32}
+    return {
+        name: tensor.float() if name in wide and tensor.dtype == torch.bfloat16 else tensor
+        for name, tensor in found.items()
+    }
 
 
 def _read_weights(file: BinaryIO, path: Path, header: dict[str, Any]) -> dict[str, Tensor]:
