@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -63,7 +64,7 @@ def save(folder: Path, kind: str, weights: dict[str, Tensor], config: dict[str, 
         raise ImportError("saving needs safetensors: pip install safetensors") from None
 
     weights = {name: tensor.cpu().contiguous() for name, tensor in weights.items()}
-    header = json.loads(header_bytes(kind, config))
+    header = json.loads(header_bytes(kind, config))  # with Python's numbers
     header["sha256"] = _fingerprint_of(header, weights)
     packed = to_bytes(weights, {FORMAT: json.dumps(header, allow_nan=False)})
     folder.mkdir(parents=True, exist_ok=True)
@@ -122,7 +123,17 @@ def header_bytes(kind: str, config: dict[str, Any], **more: Any) -> bytes:
         "code": __version__,
         "config": config,
     } | more
-    return json.dumps(header, indent=2, allow_nan=False).encode() + b"\n"
+    packed = json.dumps(header, indent=2, allow_nan=False, default=_plain_number)
+    return packed.encode() + b"\n"
+
+
+def _plain_number(value: Any) -> int | float:
+    """NumPy's numbers as Python's, for JSON."""
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, np.floating):
+        return float(value)
+    raise TypeError(f"a config must be of plain values, got {type(value).__name__}")
 
 
 def fingerprint(content: Mapping[str, Any]) -> str:
