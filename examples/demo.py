@@ -134,8 +134,8 @@ def watch_progress(jobs: Mapping[Path, Future[Trained]], total: int) -> None:
         while wait(jobs.values(), timeout=1.0, return_when=FIRST_EXCEPTION).not_done:
             newest = {folder.name: newest_metrics(folder) for folder in jobs}
             steps = sum(line["steps"] for line in newest.values())
-            covered = {name: line.get("coverage") or 0.0 for name, line in newest.items()}
-            display.update(int(steps), covered)
+            lines = [(name, line) for name, line in newest.items() if line.get("coverage")]
+            display.update(int(steps), {name: line["coverage"] for name, line in lines})
             if any(job.done() and job.exception() for job in jobs.values()):
                 break
 

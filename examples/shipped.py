@@ -97,35 +97,34 @@ def shipped_sections(shown: Sequence[Shown]) -> list[str]:
     """The sections of the demo's page about the shipped agents."""
     films = [card(each.name, _film(each)) for each in shown if each.film is not None]
     trails = [
-        picture(each.trail, f"{each.name}: paid (pink) and not (blue)")
+        card(f"{each.name}: its bonus", picture(each.trail, "Pink: paid. Blue: not paid"))
         for each in shown
         if each.trail is not None
     ]
-    parts = [
-        page.paragraph(
-            f"Agents that were trained before, on the same level, which none of them has seen. "
-            f"The first {FILM.steps} steps, in first person and from above; they start at the "
-            "same place."
-        ),
-        page.row(films, "cards"),
-        page.table(
-            ("agent", "method", "steps of training", "cells, here", "cells, on the card"),
-            [_row(each) for each in shown],
-        ),
-        page.paragraph(
-            f"Cells covered in an episode, with the 95 % interval of the mean, of {EPISODES} "
-            "episodes played just now and of those on the agent's card."
-        ),
-    ]
+    about = (
+        "Agents that were trained before, in a maze that none of them has seen, from the same "
+        f"place. The films have {FILM.steps} steps, in first person and from above."
+    )
     if trails:
-        parts += [
-            page.paragraph(
-                "The path of the film again, pink where curiosity paid a bonus and blue "
-                "where it did not: the view is reachable from memory."
+        about += (
+            " The path of the film is pink where curiosity paid a bonus, and blue where it did "
+            "not, because the view is reachable from memory."
+        )
+    return [
+        page.section(
+            "Shipped agents",
+            page.paragraph(about),
+            page.row([*films, *trails], "cards"),
+            page.table(
+                ("agent", "method", "steps of training", "cells, here", "cells, on the card"),
+                [_row(each) for each in shown],
             ),
-            card("The bonus along the path", page.row(trails, "pictures")),
-        ]
-    return [page.section("Shipped agents", *parts)]
+            page.paragraph(
+                "Cells covered in an episode, with the 95 % interval of the mean, of "
+                f"{EPISODES} episodes played just now and of those on the agent's card."
+            ),
+        )
+    ]
 
 
 def _row(each: Shown) -> tuple[str, ...]:
