@@ -16,8 +16,9 @@ from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.tally import EpisodeTally
 from episodic_curiosity.bonus.base import Bonus, shown
 from episodic_curiosity.support.checks import check_at_least
+from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
-from episodic_curiosity.support.randomness import random_bits, seed_words
+from episodic_curiosity.support.randomness import more_bits, random_bits, seed_words
 from episodic_curiosity.support.state import copied
 from episodic_curiosity.worlds.base import (
     RedrawableWorld,
@@ -50,6 +51,9 @@ class Collector:
         self.world, self.agent, self.bonus = world, agent, bonus
         self.tally = EpisodeTally(world.spec, whole_at_start=whole_at_start)
         self._seed = seed_words(seed)
+        self._stream = random_bits(torch.tensor(self._seed[0]), self._seed[1], STREAM).to(
+            world.spec.device
+        )
         self._bootstrap = bootstrap
         spec, device = world.spec, world.spec.device
         self._env = torch.arange(spec.num_envs, device=device)
@@ -172,7 +176,7 @@ class Collector:
         rollout, slot = self._rollout, self._slot
         if rollout.view is not None and self._view is not None:
             rollout.view.index_copy_(0, slot, self._view[None])
-        draw = random_bits(*self._seed, STREAM, self._clock, self._env)
+        draw = _draw(self._stream, self._clock, self._env)
         decision = self.agent.decide(self._observation, draw)
         for name, tensor in decision._asdict().items():
             getattr(rollout, name).index_copy_(0, slot, tensor[None])
@@ -251,3 +255,9 @@ class Collector:
                 world = cast(RedrawableWorld, self.world)
                 observation = world.redraw_observation(self._final_snapshot[times, envs])
                 rollout.final_value[times, envs] = self.agent(observation).value
+
+
+@fused
+def _draw(stream: Tensor, clock: Tensor, env: Tensor) -> Tensor:
+    """Random bits (N,) for the actions of a step."""
+    return more_bits(more_bits(stream, clock), env)

@@ -21,7 +21,7 @@ from episodic_curiosity.reachability.embedders import (
 )
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_views, short
-from episodic_curiosity.support.compiling import run_network
+from episodic_curiosity.support.compiling import fused, run_network
 from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.pixels import (
     autocast,
@@ -195,9 +195,9 @@ class RNetwork(nn.Module):
         """
         self._check_ready()
         check_views("view", view, self.config.view_shape, self.device, where=where)
-        embeddings = self._embeddings(view, list(self.branches))
-        stored, asked = embeddings[0], embeddings[-1]
-        return Embeddings(self.comparator.stored(stored), self.comparator.asked(asked))
+        # A custom embedder may not compile.
+        embed = _embed_eagerly if self.config.embedder == CUSTOM else _embed
+        return Embeddings(*embed(self, view))
 
     def compare(self, stored: Tensor, asked: Tensor) -> Tensor:
         """Similarities (N, K) in [0, 1] of (N, K, D) memory slots and (N, D) queries."""
@@ -286,6 +286,15 @@ class RNetwork(nn.Module):
 
         loaded: Self = saving.load(Path(folder), "r_network", make, device)
         return loaded
+
+
+def _embed_eagerly(r_network: RNetwork, view: Tensor) -> tuple[Tensor, Tensor]:
+    embeddings = r_network._embeddings(view, list(r_network.branches))
+    comparator = r_network.comparator
+    return comparator.stored(embeddings[0]), comparator.asked(embeddings[-1])
+
+
+_embed = fused(_embed_eagerly)
 
 
 def _make_branches(

@@ -26,6 +26,11 @@ class Captured:
         self._graph: torch.cuda.CUDAGraph | None = None
         self._num_calls = 0
 
+    @property
+    def is_replayed(self) -> bool:
+        """True if later calls are replays, which refer to the tensors of the first calls."""
+        return self._gpu is not None
+
     def __call__(self, *arguments: object) -> None:
         if self._gpu is None:
             self._function(*arguments)
