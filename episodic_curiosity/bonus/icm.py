@@ -25,7 +25,7 @@ from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.own_adam import OwnAdam
 from episodic_curiosity.bonus.recent import RecentTransitions, like_actions
 from episodic_curiosity.support.checks import check_number, check_seed, check_taken
-from episodic_curiosity.support.compiling import fused, fused_in_training
+from episodic_curiosity.support.compiling import compiles, fused, fused_in_training
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 MOST = 1.0  # the bonus is clipped at this value
@@ -235,7 +235,7 @@ class ICMModel(nn.Module):
 
         On a CPU an observation that is in both is embedded once; a GPU needs fixed shapes.
         """
-        if frame is None or not observation.is_cpu:
+        if frame is None or compiles(observation.device):
             return see(self.features, observation), see(self.features, following)
         different, place = frame.t().unique(return_inverse=True)  # (U,), (2, B)
         place = place.flatten()

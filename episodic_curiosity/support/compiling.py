@@ -1,6 +1,6 @@
 """Functions compiled for a GPU once per process, for dynamic or a few fixed lengths."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, wraps
@@ -91,9 +91,14 @@ def _fused(function: Callable[P, T], differentiable: bool) -> Callable[P, T]:
     return call
 
 
-def _is_on_gpu(arguments: tuple[object, ...]) -> bool:
-    first = next(each for each in arguments if isinstance(each, Tensor))
-    return compiles(first.device)
+def _is_on_gpu(arguments: Iterable[object]) -> bool:
+    """True if the first tensor, which may be in a tuple, is on a GPU."""
+    for each in arguments:
+        if isinstance(each, Tensor):
+            return compiles(each.device)
+        if isinstance(each, tuple | list) and _is_on_gpu(each):
+            return True
+    return False
 
 
 def _variant(argument: Any, skipped: int) -> Hashable:
