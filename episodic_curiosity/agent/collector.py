@@ -2,8 +2,9 @@
 
 On a GPU, and where the world allows it, a step (policy, world, bonus) is one replayed CUDA
 graph: nothing synchronises until the rollout is complete. A CPU-simulated world is stepped
-between two graphs, one that acts and one that records the step. Shapes: T steps, N
-environments, H value heads.
+between graphs: one acts, one records what is seen, one pays. Where it steps in two parts, the
+bonus of a step is computed while the simulators work on the next one: the policy does not need
+it. Shapes: T steps, N environments, H value heads.
 """
 
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from episodic_curiosity.worlds.base import (
     RestorableWorld,
     Rollout,
     Step,
+    TwoPartWorld,
     World,
 )
 
@@ -69,15 +71,17 @@ class Collector:
         # The input of the world, and its newest step for the graph that records it.
         self._action = torch.zeros_like(self._rollout.action[0])
         self._held: Step | None = None
+        self._taken = self._action.clone()  # the actions that led to the held step
         self._play = Captured(self._step, graph_device(device, spec.can_capture))
         self._around_world = graph_device(device, not spec.can_capture)
         self._act = Captured(self._decide, self._around_world)
-        self._note = Captured(self._note_held, self._around_world)
+        self._see = Captured(self._see_held, self._around_world)
+        self._pay = Captured(self._pay_held, self._around_world)
 
     def reset(self, seed: int | None = None) -> None:
         """Begins a new episode in every environment; a seed begins another series of them."""
         step = self.world.reset(seed)
-        self._see(step.observation, step.first, step.view)
+        self._start_from(step.observation, step.first, step.view)
         self.tally.open(step)
         self.bonus.begin(shown(self.bonus, step))
         self._hold(step)
@@ -92,6 +96,8 @@ class Collector:
         self._slot.zero_()
         for time in range(rollout.num_steps):
             self._play(time)
+        if self._is_late:
+            self._pay()
         rollout.value[-1] = self.agent(self._observation).value
         if self._bootstrap:
             self._value_final_observations()
@@ -117,9 +123,9 @@ class Collector:
             self.reset(int(random_bits(*self._seed, RESUMED, self._clock)))
             return
         cast(RestorableWorld, self.world).load_state(state["world"])
-        self._see(state["observation"], state["first"], state.get("view"))
+        self._start_from(state["observation"], state["first"], state.get("view"))
 
-    def _see(self, observation: Tensor, first: Tensor, view: Tensor | None) -> None:
+    def _start_from(self, observation: Tensor, first: Tensor, view: Tensor | None) -> None:
         """Sets what the next rollout starts from."""
         self._observation.copy_(observation)
         self._rollout.first[-1] = first
@@ -158,6 +164,11 @@ class Collector:
             view=view,
         )
 
+    @property
+    def _is_late(self) -> bool:
+        """True if a step is paid while the simulators work on the next one."""
+        return self.world.spec.steps_in_two
+
     def _step(self, time: int) -> None:
         """Acts once in every environment. In a CUDA graph `_slot` gives the time."""
         rollout, slot = self._rollout, self._slot
@@ -165,11 +176,21 @@ class Collector:
             snapshot = cast(RedrawableWorld, self.world).snapshot()
             rollout.snapshot.index_copy_(0, slot, snapshot[None])
         self._act()
-        step = self.world.step(self._action)
+        step = self._late_step(time) if self._is_late else self.world.step(self._action)
         if self._bootstrap:
             self._keep_final(step, time)
         self._hold(step)
-        self._note()
+        self._see()
+        if not self._is_late:
+            self._pay()
+
+    def _late_step(self, time: int) -> Step:
+        """Steps the world, and pays for the step before while the simulators work."""
+        world = cast(TwoPartWorld, self.world)
+        world.begin_step(self._action)
+        if time > 0:
+            self._pay()
+        return world.end_step()
 
     def _decide(self) -> None:
         """Records the view, and decides on the action."""
@@ -189,14 +210,15 @@ class Collector:
             self._action.copy_(action)
 
     def _hold(self, step: Step) -> None:
-        """Keeps a step for `_note_held`: for a graph, always in the same tensors.
+        """Keeps a step and what led to it: for graphs, always in the same tensors.
 
         Where no final position is reported, the previous place takes its part: it has been
         counted already, so that coverage stays as it is.
         """
         if self._around_world is None:
-            self._held = step
+            self._held, self._taken = step, self._action
             return
+        self._taken.copy_(self._action)
         final = step.final_position
         if final is None:
             before = (self._held or step).position
@@ -211,16 +233,10 @@ class Collector:
             if held is not None and field is not None:
                 held.copy_(field)
 
-    def _note_held(self) -> None:
-        """Pays for the step that is held, and records it."""
+    def _see_held(self) -> None:
+        """Records what the next action is decided on."""
         rollout, slot, step = self._rollout, self._slot, self._held
         assert step is not None
-        seen = shown(self.bonus, step)
-        bonus = self.bonus.bonus_same_step(seen, step.first, action=self._action)
-        self.tally.add(step, self._action, bonus)
-        kept = {"reward": step.reward, "bonus": bonus, "terminated": step.terminated}
-        for name, tensor in kept.items():
-            getattr(rollout, name).index_copy_(0, slot, tensor[None])
         self._clock += 1
         slot += 1
         rollout.observation.index_copy_(0, slot, step.observation[None])
@@ -228,6 +244,17 @@ class Collector:
         rollout.first.index_copy_(0, slot, step.first[None])
         if self._view is not None:
             self._view.copy_(step.view)
+
+    def _pay_held(self) -> None:
+        """Pays for the newest step that was seen, and records that."""
+        rollout, slot, step = self._rollout, self._slot - 1, self._held
+        assert step is not None
+        seen = shown(self.bonus, step)
+        bonus = self.bonus.bonus_same_step(seen, step.first, action=self._taken)
+        self.tally.add(step, self._taken, bonus)
+        kept = {"reward": step.reward, "bonus": bonus, "terminated": step.terminated}
+        for name, tensor in kept.items():
+            getattr(rollout, name).index_copy_(0, slot, tensor[None])
 
     def _keep_final(self, step: Step, time: int) -> None:
         """Keeps the last observations of truncated episodes."""

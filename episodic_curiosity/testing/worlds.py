@@ -13,7 +13,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from episodic_curiosity.worlds.base import RedrawableWorld, RestorableWorld, Step, World
+from episodic_curiosity.worlds.base import (
+    RedrawableWorld,
+    RestorableWorld,
+    Step,
+    TwoPartWorld,
+    World,
+)
 from episodic_curiosity.worlds.registry import find_family
 
 NUM_ENVS = 3
@@ -80,6 +86,27 @@ class WorldConformance:
                 assert step.final_observation is not None or step.final_snapshot is not None
                 if world.spec.has_position:
                     assert step.final_position is not None
+
+    def test_a_step_in_two_parts_is_the_same_step(self, new: MakeWorld) -> None:
+        world = cast(TwoPartWorld, new())
+        if not world.spec.steps_in_two:
+            pytest.skip("this world takes steps in one")
+        other = new()
+        world.reset()
+        other.reset()
+        for actions in actions_for(world, STEPS):
+            with pytest.raises(RuntimeError, match="begin_step"):
+                world.end_step()
+            world.begin_step(actions)
+            with pytest.raises(RuntimeError, match="end_step"):
+                world.begin_step(actions)
+            with pytest.raises(RuntimeError, match="end_step"):
+                world.reset()
+            step = world.end_step()
+            check_shapes(world, step)
+            if self.deterministic:
+                assert_equal(step, other.step(actions))
+        world.begin_step(actions_for(world, 1)[0])  # and it is closed within a step
 
     def test_what_was_returned_is_not_changed_afterwards(self, world: World) -> None:
         first = world.reset()

@@ -65,6 +65,7 @@ class WorldSpec:
     snapshot_bytes: int = 0  # of one environment's snapshot; 0 if there are none
     can_capture: bool = False  # step() never synchronises: a CUDA graph can capture it
     can_capture_redraw: bool = False  # the same for redraw()
+    steps_in_two: bool = False  # begin_step() returns while the simulators work
     has_position: bool = False  # steps have `position`
     oracle_cell: float = 0.0  # side of a Grid-Oracle cell, in units of `position`
 
@@ -82,6 +83,19 @@ class World(Protocol):
 
     def close(self) -> None:
         """Releases processes, windows and files; safe to call again."""
+
+
+class TwoPartWorld(World, Protocol):
+    """A world whose spec says `steps_in_two`: `step` is `begin_step`, then `end_step`.
+
+    In between, the caller may do anything but call the world; `close` is always possible.
+    """
+
+    def begin_step(self, actions: Tensor) -> None:
+        """Lets the simulators take the actions, and returns before they have."""
+
+    def end_step(self) -> Step:
+        """Waits for the simulators and returns the step."""
 
 
 class RestorableWorld(World, Protocol):

@@ -77,6 +77,7 @@ class Television:
             task=f"{inner.task}+{programme}",
             action_names=(*names[:-1], "switch") if self._programme.switched else names,
             snapshot_bytes=inner.snapshot_bytes + SHOWN_BYTES if inner.can_redraw else 0,
+            steps_in_two=False,
         )
         self._images: dict[tuple[int, int], Tensor] = {}
         if self._programme.num_images:

@@ -70,7 +70,9 @@ class Filmed:
     ) -> None:
         if world.spec.num_envs != 1:
             raise ValueError(f"one environment can be filmed, got {world.spec.num_envs}")
-        self.spec = replace(world.spec, can_capture=False)  # every step is recorded
+        self.spec = replace(  # every step is recorded
+            world.spec, can_capture=False, steps_in_two=False
+        )
         self.episodes: list[Episode] = []
         self._world, self._bonus, self._cameras = world, bonus, cameras
         self._memory: EpisodicMemory | None = getattr(bonus, "memory", None)

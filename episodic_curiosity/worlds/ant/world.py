@@ -6,6 +6,7 @@ R of them, F features.
 
 import hashlib
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -85,6 +86,8 @@ class AntWorld:
         self._ants = Ants(num_envs)
         self._episodes = rules.no_episodes(self._keys(num_envs, seed))
         self._begun = False
+        self._thread = ThreadPoolExecutor(1)
+        self._simulated: Future[Tensor] | None = None  # the unstable ants, after begin_step
         self._head: HeadCamera | None = None
         view_shape: tuple[int, ...] = (NUM_FEATURES,)
         if view_size is not None:
@@ -109,6 +112,7 @@ class AntWorld:
             can_restore=True,
             can_redraw=True,
             can_capture_redraw=True,
+            steps_in_two=True,
             snapshot_bytes=4 * SNAPSHOT_NUMBERS,
             has_position=True,
             oracle_cell=ORACLE_CELL,
@@ -116,6 +120,7 @@ class AntWorld:
 
     def reset(self, seed: int | None = None) -> Step:
         """Starts a new episode in every environment; a seed restarts the episode sequence."""
+        self._check_between()
         count = self.spec.num_envs
         if seed is not None:
             self._episodes = rules.no_episodes(self._keys(count, seed))
@@ -132,8 +137,19 @@ class AntWorld:
 
         The motors clip actions to [-1, 1]. An unstable simulation terminates the episode.
         """
+        self.begin_step(actions)
+        return self.end_step()
+
+    def begin_step(self, actions: Tensor) -> None:
+        """Lets MuJoCo simulate the actions in a thread of its own."""
         self._check_begun()
-        lost = self._ants.step(self._checked(actions))
+        self._simulated = self._thread.submit(self._ants.step, self._checked(actions))
+
+    def end_step(self) -> Step:
+        """Waits for MuJoCo and returns the step."""
+        if self._simulated is None:
+            raise RuntimeError("call begin_step() before end_step()")
+        lost, self._simulated = self._simulated.result(), None
         positions, episodes = self._ants.positions, self._episodes
         episodes.clock.add_(1)
         reward = torch.zeros(self.spec.num_envs)
@@ -203,7 +219,8 @@ class AntWorld:
         self._begun = True
 
     def close(self) -> None:
-        """Frees the OpenGL cameras; safe to call again."""
+        """Ends the thread and frees the OpenGL cameras; safe to call again."""
+        self._thread.shutdown()
         while self._pictures:
             self._pictures.popitem()[1].close()
 
@@ -228,6 +245,11 @@ class AntWorld:
     def _check_begun(self) -> None:
         if not self._begun:
             raise RuntimeError("call reset() first: no episode has begun")
+        self._check_between()
+
+    def _check_between(self) -> None:
+        if self._simulated is not None:
+            raise RuntimeError("call end_step() first: MuJoCo is within a step")
 
     def _checked(self, actions: Tensor) -> Tensor:
         """Checks the actions and returns them on the CPU."""

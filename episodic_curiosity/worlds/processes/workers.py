@@ -81,6 +81,7 @@ class Workers:
         memory = os.memfd_create("environments")
         os.truncate(memory, board_bytes(num_envs, fields))
         self.board = Board(memory, num_envs, fields)
+        self._deadline = 0.0  # for the answers to the latest command
         self.num_faults = 0  # episodes so far that were lost or skipped
         self._passed_over = np.zeros(num_envs, np.bool_)  # in the current step
         self._fault_limit = FaultLimit(num_envs)
@@ -113,13 +114,24 @@ class Workers:
         for worker in self._crew:
             if worker.process is None:
                 worker.start()
-        for worker, failure in self._exchange(BEGIN).items():
+        self._ask(BEGIN)
+        for worker, failure in self._await().items():
             logger.warning("%s: %s; restarted", worker, failure)
 
     def step(self) -> NDArray[np.uint8]:
         """Takes `board.action` in every environment; returns the (N,) values of `End`."""
+        self.begin_step()
+        return self.end_step()
+
+    def begin_step(self) -> None:
+        """Lets every environment take `board.action`; returns before they have."""
         self._check_open()
-        failures = self._exchange(STEP)
+        self._ask(STEP)
+
+    def end_step(self) -> NDArray[np.uint8]:
+        """Awaits what `begin_step` began; returns the (N,) values of `End`."""
+        self._check_open()
+        failures = self._await()
         faulty = (self.board.end == End.BY_FAULT) | self._passed_over
         broken = self._fault_limit.first_beyond(faulty)
         if faulty.any():
@@ -141,17 +153,24 @@ class Workers:
         if not self._dismissal.alive:
             raise RuntimeError("this world is closed")
 
-    def _exchange(self, command: bytes) -> dict["_Worker", str]:
-        """Sends a command to all workers and awaits them; returns the failures it replaced."""
-        failures = {}
+    def _ask(self, command: bytes) -> None:
+        """Sends a command to all workers."""
         self.board.end[:] = End.NOT_YET
         self.board.is_beginning[:] = self._passed_over[:] = False
         try:
             for worker in self._crew:
                 worker.ask(command)
-            deadline = time.monotonic() + self._timeout
+        except BaseException:
+            self.close()  # some have begun, others have not
+            raise
+        self._deadline = time.monotonic() + self._timeout
+
+    def _await(self) -> dict["_Worker", str]:
+        """Awaits the answers of all workers; returns the failures of those it replaced."""
+        failures = {}
+        try:
             for worker in self._crew:
-                if failure := worker.wait(deadline):
+                if failure := worker.wait(self._deadline):
                     failures[worker] = failure
                     self._replace(worker)
         except BaseException:
