@@ -113,6 +113,7 @@ class DMLabWorld(WorkerWorld):
             num_actions=len(names),
             action_names=names,
             episode_steps=level.episode_steps,
+            can_finish=True,
             has_position=True,
             oracle_cell=ORACLE_CELL,
         )

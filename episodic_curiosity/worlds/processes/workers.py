@@ -120,6 +120,7 @@ class Workers:
         """Takes `board.action` in every environment; returns the (N,) values of `End`."""
         self._check_open()
         failures = self._exchange(STEP)
+        self._rest()
         faulty = (self.board.end == End.BY_FAULT) | self._passed_over
         broken = self._fault_limit.first_beyond(faulty)
         if faulty.any():
@@ -162,10 +163,12 @@ class Workers:
     def _replace(self, worker: "_Worker") -> None:
         """Starts a new process and new episodes, in up to MAX_RESTARTS attempts."""
         board, rows = self.board, worker.rows
-        lost = rows.start + np.flatnonzero(board.end[rows] == End.NOT_YET)
+        played = (board.end[rows] == End.NOT_YET) & ~board.rests[rows]
+        lost = rows.start + np.flatnonzero(played)
         for name, field in board.present.items():
             board.final[name][lost] = field[lost]
         board.reward[lost], board.end[lost] = 0.0, End.BY_FAULT
+        self._rest()
         for _ in range(MAX_RESTARTS):
             worker.stop(patience=0.0)
             # A seed that breaks the simulator is not tried again.
@@ -177,6 +180,10 @@ class Workers:
             if not (failure := worker.wait(time.monotonic() + self._timeout)):
                 return
         raise ChildProcessError(f"{worker} cannot be started: {failure}")
+
+    def _rest(self) -> None:
+        """Lets environments rest whose final episode has ended."""
+        self.board.rests |= self.board.is_final & (self.board.end != End.NOT_YET)
 
     def _report(self, worker: "_Worker", failure: str) -> None:
         """Logs which episodes were lost or skipped."""
