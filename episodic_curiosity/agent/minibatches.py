@@ -72,9 +72,17 @@ class Minibatches:
         self._metrics = torch.zeros(0, device=device)
         self._learn = Captured(self._learn_once, graph_device(device))
 
-    def refill(self, samples: Minibatch) -> None:
-        """Overwrites the samples in place with those of the rollout's new content."""
-        for held, new in zip(self.samples, samples, strict=True):
+    def refill(self, make: Callable[[], Minibatch]) -> None:
+        """Replaces the samples with those of the rollout's new content.
+
+        A graph refers to those held, which are overwritten. Otherwise they are freed before
+        others are made: frames of a rollout may be most of the memory.
+        """
+        if not self._learn.has_graph:
+            vars(self).pop("samples", None)
+            self.samples = make()
+            return
+        for held, new in zip(self.samples, make(), strict=True):
             if held is None or new is None or held.data_ptr() == new.data_ptr():
                 continue
             held.copy_(new)

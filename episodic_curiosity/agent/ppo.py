@@ -172,10 +172,10 @@ class PPO:
             )
 
     def _minibatches_of(self, rollout: Rollout) -> Minibatches:
-        samples = self._samples(rollout)
         if self._minibatches is not None and self._minibatches.rollout is rollout:
-            self._minibatches.refill(samples)
+            self._minibatches.refill(lambda: self._samples(rollout))
         else:
+            samples = self._samples(rollout)
             num_samples = len(samples.advantage) // self.config.num_minibatches
             self._minibatches = Minibatches(rollout, samples, self._improve, num_samples)
         return self._minibatches
