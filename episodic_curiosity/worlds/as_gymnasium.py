@@ -10,11 +10,12 @@ import gymnasium
 import numpy as np
 import torch
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 from torch import Tensor
 
+from episodic_curiosity.support.autoreset import AutoresetMode
 from episodic_curiosity.worlds.base import FinishingWorld, Step, World
 from episodic_curiosity.worlds.registry import BUILT_IN, make_world
 from episodic_curiosity.worlds.scenery import as_picture

@@ -92,7 +92,8 @@ class AntWorld:
             self._head = HeadCamera(view_size, self._device)
             view_shape = (3, *view_size)
         self._pictures: dict[tuple[int, int], OpenGLCamera] = {}
-        digest = hashlib.sha256(repr((task, split, episode_steps)).encode()).digest()
+        identity = (task, split, episode_steps, *([floor_period] if floor_period else ()))
+        digest = hashlib.sha256(repr(identity).encode()).digest()
         self._identity = torch.tensor(int.from_bytes(digest[:7], "big"))
         self.spec = WorldSpec(
             task=f"ant/{task}",
@@ -197,7 +198,10 @@ class AntWorld:
         if difference := first_difference(state, fields):
             raise ValueError(f"this is not a state of {self.spec.task}: it {difference}")
         if int(state["identity"]) != int(self._identity):
-            raise ValueError("the state has another task, split or episode_steps")
+            raise ValueError(
+                "the state must be of a world of the same task, split, episode_steps and "
+                "floor_period, got one of another"
+            )
         for name, field in fields.items():
             field.copy_(state[name])
         self._begun = True
