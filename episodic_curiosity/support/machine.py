@@ -41,8 +41,9 @@ def find_device(name: str) -> torch.device:
 
 def free_bytes(device: torch.device) -> int | None:
     """The free memory of the device in bytes; None if unknown."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
+    if device.type == "cuda":  # torch keeps memory that was freed
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + kept
     meminfo = Path("/proc/meminfo")
     if not meminfo.exists():
         return None

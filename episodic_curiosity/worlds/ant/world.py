@@ -6,6 +6,7 @@ R of them, F features.
 
 import hashlib
 from collections.abc import Mapping
+from math import prod
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -20,6 +21,7 @@ from episodic_curiosity.support.checks import (
     check_type,
     first_difference,
 )
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds.ant import rules
 from episodic_curiosity.worlds.ant.body import NUM_MOTORS, NUM_POSITIONS, NUM_VELOCITIES, Ants
@@ -89,6 +91,8 @@ class AntWorld:
         view_shape: tuple[int, ...] = (NUM_FEATURES,)
         if view_size is not None:
             view_size = check_size("view_size", view_size)
+            what, frames = f"a world of {num_envs} ants", 3 * num_envs * prod(view_size)
+            check_memory(what, frames, device, "lower `num_envs` or `view_size`")
             self._head = HeadCamera(view_size, self._device)
             view_shape = (3, *view_size)
         self._pictures: dict[tuple[int, int], OpenGLCamera] = {}

@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.worlds.processes.worker import (
     BEGIN,
     STEP,
@@ -78,8 +80,10 @@ class Workers:
         check_at_least("num_workers", num_workers, 1)
         check_number("timeout", timeout, above=0.0)
         self._timeout = timeout
+        what, size = f"a world of {num_envs} environments", board_bytes(num_envs, fields)
+        check_memory(what, size, torch.device("cpu"), "lower `num_envs` or the frames")
         memory = os.memfd_create("environments")
-        os.truncate(memory, board_bytes(num_envs, fields))
+        os.truncate(memory, size)
         self.board = Board(memory, num_envs, fields)
         self.num_faults = 0  # episodes so far that were lost or skipped
         self._passed_over = np.zeros(num_envs, np.bool_)  # in the current step

@@ -164,6 +164,14 @@ def test_a_lost_ant_ends_its_episode(tmp_path, monkeypatch):
     assert step.observation[2].abs().max() < 2  # of a new episode
 
 
+def test_more_ants_than_fit_are_refused_beforehand():
+    for options in ({"num_envs": 10**10, "view_size": None}, {"num_envs": 10**8}):
+        with pytest.raises(
+            MemoryError, match=r"a world of 10*0 ants needs .*: lower `num_envs`"
+        ):
+            make(**options)
+
+
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="there is no task 'ant/maze'; choose one of"):
         make("maze")

@@ -346,6 +346,11 @@ def test_nothing_outlives_a_parent(by, tmp_path):
     assert eventually(lambda: not list(tmp_path.iterdir()))
 
 
+def test_more_environments_than_fit_are_refused_beforehand(make):
+    with pytest.raises(MemoryError, match=r"a world of 10000000000 env.* lower `num_envs`"):
+        make(num_envs=10**10)
+
+
 @pytest.mark.parametrize("wrong", [{"num_workers": 0}, {"num_envs": 0}, {"timeout": 0.0}])
 def test_bad_numbers_are_refused(make, wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
