@@ -8,6 +8,7 @@ it. Shapes: T steps, N environments, H value heads.
 """
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any, cast
 
 import torch
@@ -19,6 +20,7 @@ from episodic_curiosity.bonus.base import Bonus, shown
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.randomness import more_bits, random_bits, seed_words
 from episodic_curiosity.support.state import copied
 from episodic_curiosity.worlds.base import (
@@ -133,35 +135,34 @@ class Collector:
             self._view.copy_(view)
 
     def _room(self, num_steps: int) -> Rollout:
-        spec = self.world.spec
-        num_values = self.agent.config.num_values
+        """An empty rollout; raises if it does not fit into the free memory."""
+        spec, num_values = self.world.spec, self.agent.config.num_values
         steps, longer = (num_steps, spec.num_envs), (num_steps + 1, spec.num_envs)
-
-        def room(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-            return torch.zeros(shape, dtype=dtype, device=spec.device)
-
-        snapshot = view = None
-        if self.bonus.needs_views:
-            if spec.can_redraw:
-                snapshot = room(*steps, spec.snapshot_bytes, dtype=torch.uint8)
-            else:
-                view = room(*steps, *spec.view_shape, dtype=spec.view_dtype)
+        acted = torch.int64 if spec.num_actions else torch.float32
+        fields = {
+            "observation": ((*longer, *spec.observation_shape), spec.observation_dtype),
+            "action": ((*steps, *spec.action_shape), acted),
+            "log_prob": (steps, torch.float32),
+            "value": ((*longer, num_values), torch.float32),
+            "reward": (steps, torch.float32),
+            "bonus": (steps, torch.float32),
+            "first": (longer, torch.bool),
+            "terminated": (steps, torch.bool),
+            "final_value": ((*steps, num_values), torch.float32),
+        }
+        if self.bonus.needs_views and spec.can_redraw:
+            fields["snapshot"] = ((*steps, spec.snapshot_bytes), torch.uint8)
+        elif self.bonus.needs_views:
+            fields["view"] = ((*steps, *spec.view_shape), spec.view_dtype)
+        what = f"a rollout of {num_steps} steps x {spec.num_envs} environments"
+        size = sum(prod(shape) * dtype.itemsize for shape, dtype in fields.values())
+        advice = "lower `ppo.num_steps` or `world.num_envs`"
+        check_memory(what, size, spec.device, advice)
         return Rollout(
-            observation=room(*longer, *spec.observation_shape, dtype=spec.observation_dtype),
-            action=room(
-                *steps,
-                *spec.action_shape,
-                dtype=torch.int64 if spec.num_actions else torch.float32,
-            ),
-            log_prob=room(*steps),
-            value=room(*longer, num_values),
-            reward=room(*steps),
-            bonus=room(*steps),
-            first=room(*longer, dtype=torch.bool),
-            terminated=room(*steps, dtype=torch.bool),
-            final_value=room(*steps, num_values),
-            snapshot=snapshot,
-            view=view,
+            **{
+                name: torch.zeros(shape, dtype=dtype, device=spec.device)
+                for name, (shape, dtype) in fields.items()
+            }
         )
 
     @property

@@ -61,11 +61,17 @@ class Minibatches:
         self.rollout = rollout
         self.names: list[str] = []  # of the metrics that `improve` returns
         self._draw, self._improve = draw, improve
-        self.samples, self._order = draw(rollout)
+        self._drawn: tuple[Minibatch, Tensor] | None = None
         self._number = torch.zeros(1, dtype=torch.int64, device=device)  # of a minibatch
-        self._metrics = torch.zeros(len(self._order), 0, device=device)
+        self._metrics = torch.zeros(0, device=device)
         self._refill = Captured(self._refill_once, graph_device(device))
         self._learn = Captured(self._learn_once, graph_device(device))
+
+    @property
+    def samples(self) -> Minibatch:
+        """Those of the latest call of `learn`."""
+        assert self._drawn is not None, "call learn() first"
+        return self._drawn[0]
 
     def learn(self) -> Tensor:
         """Learns from all minibatches of the rollout's new content; returns their metrics.
@@ -73,28 +79,32 @@ class Minibatches:
         These are (M, number of metrics), and valid until the next call.
         """
         self._refill()
-        for _ in range(len(self._order)):
+        assert self._drawn is not None
+        for _ in range(len(self._drawn[1])):
             self._learn()
         return self._metrics
 
     def _refill_once(self) -> None:
         """Overwrites the samples and the order in place."""
         self._number.zero_()
-        samples, order = self._draw(self.rollout)
-        if not self._learn.is_replayed:  # no graph refers to the tensors
-            self.samples, self._order = samples, order
+        if self._drawn is None or not self._learn.has_graph:
+            self._drawn = None  # the frames of the last rollout may be most of the memory
+            self._drawn = self._draw(self.rollout)
             return
-        for held, new in zip((*self.samples, self._order), (*samples, order), strict=True):
+        # The graphs refer to the tensors that are held.
+        (samples, order), (new_samples, new_order) = self._drawn, self._draw(self.rollout)
+        for held, new in zip((*samples, order), (*new_samples, new_order), strict=True):
             if held is None or new is None or held.data_ptr() == new.data_ptr():
                 continue
             held.copy_(new)
 
     def _learn_once(self) -> None:
-        index = self._order.index_select(0, self._number)[0]
+        assert self._drawn is not None
+        order = self._drawn[1]
+        index = order.index_select(0, self._number)[0]
         metrics = self._improve(self.samples.select(index))
         if not self.names:  # the first call; a graph needs an existing tensor
             self.names = list(metrics)
-            shape = (len(self._order), len(metrics))
-            self._metrics = torch.zeros(shape, device=self._number.device)
+            self._metrics = torch.zeros(len(order), len(metrics), device=index.device)
         self._metrics.index_copy_(0, self._number, torch.stack(list(metrics.values()))[None])
         self._number += 1

@@ -6,6 +6,7 @@ B pairs, D embedding.
 
 import copy
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypedDict
 
@@ -37,6 +38,7 @@ ComparatorName = Literal["mlp", "dot"]
 Branches = Literal["shared", "unshared"]
 CUSTOM: Literal["custom"] = "custom"
 EMBEDDING_SIZE = 512  # of the paper
+FIRST_HIDDEN = 512  # units in the first layer for vectors
 LAST_HIDDEN = 64  # inputs at least of an embedder's last layer
 
 
@@ -62,6 +64,10 @@ class RNetworkConfig:
         what, cpu = f"an embedding of {self.embedding_size:,}", torch.device("cpu")
         weights = 4 * LAST_HIDDEN * self.embedding_size
         check_memory(what, weights, cpu, "lower `embedding_size`")
+        # A weight for each feature and hidden unit, or a frame to find out an embedder's sizes.
+        inputs = 4 * prod(self.view_shape) * (FIRST_HIDDEN if self.embedder == "mlp" else 1)
+        what = f"an embedder of views {self.view_shape}"
+        check_memory(what, inputs, cpu, "lower `view_shape`")
         if self.frozen_embedding and self.comparator == "dot":
             raise ValueError(
                 "frozen_embedding with the dot comparator leaves nothing to train; "

@@ -27,8 +27,8 @@ class Captured:
         self._num_calls = 0
 
     @property
-    def is_replayed(self) -> bool:
-        """True if later calls are replays, which refer to the tensors of the first calls."""
+    def has_graph(self) -> bool:
+        """True if there is a graph, or will be, which refers to the tensors of its capture."""
         return self._gpu is not None
 
     def __call__(self, *arguments: object) -> None:

@@ -91,7 +91,8 @@ def read_like(
     path = _path(folder, kind)
     with _opened(path) as file:
         header, shapes = _read_description(file, path, kind)
-        if difference := first_difference(shapes, _on_meta(path, kind, wanted, header)):
+        expected = _on_meta(path, kind, wanted, header)
+        if difference := first_difference(shapes, expected, has_content=False):
             raise LoadError(f"{path} {difference}{versions(header)}")
         return header["config"], _read_weights(file, path, header)
 

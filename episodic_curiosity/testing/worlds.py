@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.worlds.base import (
+    FinishingWorld,
     RedrawableWorld,
     RestorableWorld,
     Step,
@@ -166,6 +167,30 @@ class WorldConformance:
         state.pop(next(iter(state)))
         with pytest.raises(ValueError, match="state"):
             other.load_state(state)
+
+    def test_a_finished_environment_rests_until_a_reset(self, world: World) -> None:
+        if not world.spec.can_finish:
+            pytest.skip("this world always begins another episode")
+        own = cast(FinishingWorld, world)
+        own.reset()
+        rests = torch.zeros(NUM_ENVS, dtype=torch.bool, device=own.spec.device)
+        final = ~rests
+        final[1] = False
+        own.finish(final)
+        before = None
+        for action in actions_for(own, 2 * own.spec.episode_steps + 1):
+            step = own.step(action)
+            check_shapes(own, step)
+            assert torch.equal(step.first, step.terminated | step.truncated)
+            assert not step.first[rests].any()
+            assert (step.reward[rests] == 0).all()
+            if before is not None and before.position is not None:
+                assert step.position is not None
+                assert torch.equal(step.position[rests], before.position[rests])
+            before, rests = step, rests | (step.first & final)
+        assert torch.equal(rests, final)
+        assert own.reset().first.all()
+        own.step(actions_for(own, 1)[0])
 
     def test_snapshots_are_redrawn_exactly(self, world: World) -> None:
         if not world.spec.can_redraw:

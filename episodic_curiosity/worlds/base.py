@@ -66,6 +66,7 @@ class WorldSpec:
     can_capture: bool = False  # step() never synchronises: a CUDA graph can capture it
     can_capture_redraw: bool = False  # the same for redraw()
     steps_in_two: bool = False  # begin_step() returns while the simulators work
+    can_finish: bool = False  # finish() spares episodes that nobody will play
     has_position: bool = False  # steps have `position`
     oracle_cell: float = 0.0  # side of a Grid-Oracle cell, in units of `position`
 
@@ -119,6 +120,18 @@ class RedrawableWorld(World, Protocol):
 
     def redraw_observation(self, snapshots: Tensor) -> Tensor:
         """Renders the observations of any number of snapshots, also of `final_snapshot`."""
+
+
+class FinishingWorld(World, Protocol):
+    """A world whose spec says `can_finish`."""
+
+    def finish(self, where: Tensor) -> None:
+        """Begins no episode after the present one in the rows of an (N,) mask.
+
+        Each call replaces the mask; `reset` begins everywhere. Where a final episode has ended,
+        the step has `first` as ever but shows the newest observation of that episode; the
+        environment then ignores actions, stays where it is and is paid 0.
+        """
 
 
 class Rollout(NamedTuple):

@@ -301,6 +301,15 @@ def test_a_world_that_begins_anew_plays_other_episodes_than_the_first_ones():
     assert isinstance(once, int)
 
 
+@pytest.mark.parametrize("num_steps", [10**10, 10**18])
+def test_a_rollout_that_does_not_fit_is_refused_beforehand(num_steps):
+    world = Scripted(steps_of())
+    with pytest.raises(
+        MemoryError, match=rf"a rollout of {num_steps} steps x 3 env.* lower `ppo.num_steps`"
+    ):
+        Collector(world, agent_for(world), ByPlace(NUM_ENVS), num_steps, seed=0)
+
+
 def test_too_few_steps():
     world = Scripted(steps_of())
     with pytest.raises(ValueError, match="num_steps must be an integer of at least 1"):

@@ -7,6 +7,7 @@ R of them, F features.
 import hashlib
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import prod
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -21,6 +22,7 @@ from episodic_curiosity.support.checks import (
     check_type,
     first_difference,
 )
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds.ant import rules
 from episodic_curiosity.worlds.ant.body import NUM_MOTORS, NUM_POSITIONS, NUM_VELOCITIES, Ants
@@ -92,10 +94,13 @@ class AntWorld:
         view_shape: tuple[int, ...] = (NUM_FEATURES,)
         if view_size is not None:
             view_size = check_size("view_size", view_size)
+            what, frames = f"a world of {num_envs} ants", 3 * num_envs * prod(view_size)
+            check_memory(what, frames, device, "lower `num_envs` or `view_size`")
             self._head = HeadCamera(view_size, self._device)
             view_shape = (3, *view_size)
         self._pictures: dict[tuple[int, int], OpenGLCamera] = {}
-        digest = hashlib.sha256(repr((task, split, episode_steps)).encode()).digest()
+        identity = (task, split, episode_steps, *([floor_period] if floor_period else ()))
+        digest = hashlib.sha256(repr(identity).encode()).digest()
         self._identity = torch.tensor(int.from_bytes(digest[:7], "big"))
         self.spec = WorldSpec(
             task=f"ant/{task}",
@@ -213,7 +218,10 @@ class AntWorld:
         if difference := first_difference(state, fields):
             raise ValueError(f"this is not a state of {self.spec.task}: it {difference}")
         if int(state["identity"]) != int(self._identity):
-            raise ValueError("the state has another task, split or episode_steps")
+            raise ValueError(
+                "the state must be of a world of the same task, split, episode_steps and "
+                "floor_period, got one of another"
+            )
         for name, field in fields.items():
             field.copy_(state[name])
         self._begun = True

@@ -114,6 +114,7 @@ class DMLabWorld(WorkerWorld):
             action_names=names,
             episode_steps=level.episode_steps,
             steps_in_two=True,
+            can_finish=True,
             has_position=True,
             oracle_cell=ORACLE_CELL,
         )

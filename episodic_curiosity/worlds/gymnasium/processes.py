@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Env
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import (
     CloudpickleWrapper,
     batch_space,
@@ -34,6 +34,7 @@ from gymnasium.vector.utils import (
 )
 from numpy.typing import NDArray
 
+from episodic_curiosity.support.autoreset import AutoresetMode
 from episodic_curiosity.support.checks import check_number
 from episodic_curiosity.worlds.processes.workers import MAX_RESTARTS, FaultLimit
 

@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.worlds.processes.worker import (
     BEGIN,
     STEP,
@@ -78,8 +80,10 @@ class Workers:
         check_at_least("num_workers", num_workers, 1)
         check_number("timeout", timeout, above=0.0)
         self._timeout = timeout
+        what, size = f"a world of {num_envs} environments", board_bytes(num_envs, fields)
+        check_memory(what, size, torch.device("cpu"), "lower `num_envs` or the frames")
         memory = os.memfd_create("environments")
-        os.truncate(memory, board_bytes(num_envs, fields))
+        os.truncate(memory, size)
         self.board = Board(memory, num_envs, fields)
         self._deadline = 0.0  # for the answers to the latest command
         self.num_faults = 0  # episodes so far that were lost or skipped
@@ -132,6 +136,7 @@ class Workers:
         """Awaits what `begin_step` began; returns the (N,) values of `End`."""
         self._check_open()
         failures = self._await()
+        self._rest()
         faulty = (self.board.end == End.BY_FAULT) | self._passed_over
         broken = self._fault_limit.first_beyond(faulty)
         if faulty.any():
@@ -181,10 +186,12 @@ class Workers:
     def _replace(self, worker: "_Worker") -> None:
         """Starts a new process and new episodes, in up to MAX_RESTARTS attempts."""
         board, rows = self.board, worker.rows
-        lost = rows.start + np.flatnonzero(board.end[rows] == End.NOT_YET)
+        played = (board.end[rows] == End.NOT_YET) & ~board.rests[rows]
+        lost = rows.start + np.flatnonzero(played)
         for name, field in board.present.items():
             board.final[name][lost] = field[lost]
         board.reward[lost], board.end[lost] = 0.0, End.BY_FAULT
+        self._rest()
         for _ in range(MAX_RESTARTS):
             worker.stop(patience=0.0)
             # A seed that breaks the simulator is not tried again.
@@ -196,6 +203,10 @@ class Workers:
             if not (failure := worker.wait(time.monotonic() + self._timeout)):
                 return
         raise ChildProcessError(f"{worker} cannot be started: {failure}")
+
+    def _rest(self) -> None:
+        """Lets environments rest whose final episode has ended."""
+        self.board.rests |= self.board.is_final & (self.board.end != End.NOT_YET)
 
     def _report(self, worker: "_Worker", failure: str) -> None:
         """Logs which episodes were lost or skipped."""

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.support.checks import check_actions
+from episodic_curiosity.support.checks import check_actions, check_mask
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
 from episodic_curiosity.worlds.processes.worker import End
@@ -48,6 +48,7 @@ class WorkerWorld:
             self._key = self._keys(seed)
             self._episode.zero_()
         self._draw_seeds()
+        self._board.is_final[:] = self._board.rests[:] = False
         self.workers.begin()
         self._clock[:] = 0
         if self._stagger:
@@ -88,13 +89,18 @@ class WorkerWorld:
         if not ended.any():
             return step
         self._clock[ended] = 0
-        self._episode += torch.from_numpy(ended)
+        self._episode += torch.from_numpy(ended & ~self._board.rests)
         self._draw_seeds()
         return self._with_final(step, np.flatnonzero(ended))
 
     def _check_between(self) -> None:
         if self._is_within:
             raise RuntimeError("call end_step() first: the simulators are within a step")
+
+    def finish(self, where: Tensor) -> None:
+        """Begins no episode after the present one in the rows of an (N,) mask."""
+        check_mask("where", where, self.spec.num_envs, self.spec.device)
+        self._board.is_final[:] = where.cpu().numpy()
 
     def heading(self) -> Tensor:
         """(N,) float32: the players' headings in degrees, counter-clockwise from east."""

@@ -68,6 +68,7 @@ class ViZDoomWorld(WorkerWorld):
             action_names=scenario.action_names,
             episode_steps=scenario.episode_steps,
             steps_in_two=True,
+            can_finish=True,
             has_position=True,
             oracle_cell=ORACLE_CELL,
         )
