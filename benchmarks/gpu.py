@@ -1,8 +1,9 @@
 """Time of a run of 20 million steps on one GPU, by pieces.
 
-    python benchmarks/gpu.py [--updates 30] [--methods ppo ppo+ec ...] [--task maze/no-reward]
+    python benchmarks/gpu.py [--preset gpu] [--updates 30] [--methods ppo ppo+ec ...]
+                             [--task maze/no-reward]
 
-Each piece is timed on a slice, after compilation, and scaled up to a complete run of the `gpu`
+Each piece is timed on a slice, after compilation, and scaled up to a complete run of the
 preset: playing (the world, the policy and the bonus), PPO's update, and for the R-network its
 random play, its fit (EC) and its refits (ECO). "start" is the time for levels and compilation;
 later methods compile only what earlier ones have not. The last lines compare PPO's update with
@@ -28,11 +29,13 @@ from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.train import Parts
 from episodic_curiosity.support.checks import usable_device
 from episodic_curiosity.support.compiling import warming_up
+from episodic_curiosity.support.cuda_graphs import WARM_UPS
 from episodic_curiosity.worlds.base import World
 from episodic_curiosity.worlds.registry import make_world
 
 STEPS = 20_000_000
 METHODS = ("ppo", "ppo+oracle", "ppo+ec", "ppo+eco", "ppo+icm", "ppo+ec/paper")
+PRESETS = ("gpu", "turbo")
 PAPER_PAIRS = 12_800_000  # for the paper's R-network: 200,000 batches of 64
 PLAYED, FITTED = 300, 60  # timed steps of random play and iterations of a fit
 PIECES = ("play", "learn", "random play", "fit")
@@ -42,6 +45,7 @@ Seconds = dict[str, float]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--preset", default="gpu", choices=PRESETS)
     parser.add_argument("--updates", type=int, default=30)
     parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
     parser.add_argument("--task", default="maze/no-reward")
@@ -51,11 +55,12 @@ def main() -> None:
     try:
         usable_device("cuda")
         for name in options.methods:
-            resolve(options.task, name.partition("/")[0], "gpu", STEPS, seed=0)
+            resolve(options.task, name.partition("/")[0], options.preset, STEPS, seed=0)
     except ValueError as error:
         parser.error(str(error))
     print(
-        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {options.task}, gpu preset"
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {options.task}, "
+        f"preset {options.preset}"
     )
     print(f"seconds for {STEPS:,} steps, fraction of each piece, GPU memory\n")
     print(
@@ -64,7 +69,7 @@ def main() -> None:
     print(f"{'steps/s':>11}{'GB':>7}")
     learning = {}
     for name in options.methods:
-        start, seconds, memory = measure(name, options.task, options.updates)
+        start, seconds, memory = measure(name, options)
         learning[name] = seconds["learn"]
         total = sum(seconds.values())
         shares = "".join(f"{seconds[piece] / total:>13.0%}" for piece in PIECES)
@@ -72,14 +77,14 @@ def main() -> None:
     peak, copied = ceilings()
     print(f"\nceilings: {peak / 1e12:,.0f} TFLOP/s in bfloat16, {copied / 1e12:.1f} TB/s")
     if "ppo" in learning:
-        rate = update_flops(options.task) / learning["ppo"]
+        rate = update_flops(options.task, options.preset) / learning["ppo"]
         print(f"PPO's update: {rate / 1e12:,.0f} TFLOP/s, {rate / peak:.0%} of the ceiling")
 
 
-def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, float]:
+def measure(name: str, options: argparse.Namespace) -> tuple[float, Seconds, float]:
     """Seconds of the start, seconds of each piece of a complete run, and peak memory in GB."""
     method, _, architecture = name.partition("/")
-    run = resolve(task, method, "gpu", STEPS, seed=0)
+    run = resolve(options.task, method, options.preset, STEPS, seed=0)
     if architecture:
         run = _with_paper_r_network(run)
     gc.collect()  # frees the previous method
@@ -92,7 +97,7 @@ def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, flo
         if parts.r_network is not None:
             parts.r_network.fitted.fill_(True)
     parts.collector.reset()
-    for number in range(2):  # compiles and captures
+    for number in range(1 + WARM_UPS):  # compiles and captures
         parts.ppo.update(parts.collector.collect(), number)
     torch.cuda.synchronize()
     start = time.perf_counter() - begin
@@ -101,8 +106,8 @@ def measure(name: str, task: str, num_updates: int) -> tuple[float, Seconds, flo
     whole = (STEPS - run.random_play_steps) / run.batch_size
     rollout = parts.collector.collect()
     seconds = dict.fromkeys(PIECES, 0.0)
-    seconds["play"] = whole * _timed(parts.collector.collect, num_updates)
-    seconds["learn"] = whole * _timed(lambda: parts.ppo.update(rollout, 1), num_updates)
+    seconds["play"] = whole * _timed(parts.collector.collect, options.updates)
+    seconds["learn"] = whole * _timed(lambda: parts.ppo.update(rollout, 1), options.updates)
     if parts.r_network is not None:
         seconds |= _r_network_work(run, parts)
     return start, seconds, torch.cuda.max_memory_allocated() / 1e9
@@ -187,9 +192,9 @@ def ceilings() -> tuple[float, float]:
     return 2 * size**3 / product, 2 * memory.nbytes / copy
 
 
-def update_flops(task: str) -> float:
+def update_flops(task: str, preset: str) -> float:
     """FLOP of all PPO updates of a run, forward and backward through the agent."""
-    run = resolve(task, "ppo", "gpu", STEPS, seed=0)
+    run = resolve(task, "ppo", preset, STEPS, seed=0)
     assert run.world.observation_size is not None
     agent = Agent((3, *run.world.observation_size), num_actions=9)
     with FlopCounterMode(display=False) as counter:

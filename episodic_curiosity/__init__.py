@@ -1,5 +1,6 @@
 """Episodic curiosity through reachability: a bonus for observations far from memory."""
 
+import warnings
 from importlib.util import find_spec
 
 from episodic_curiosity.agent.network import Agent, load_agent
@@ -91,6 +92,11 @@ __all__ = [
 ]
 
 if find_spec("gymnasium") is not None:
-    from episodic_curiosity.worlds.as_gymnasium import register
-
-    register()
+    try:
+        from episodic_curiosity.worlds.as_gymnasium import register
+    except ImportError as error:
+        if error.name != "gymnasium":
+            raise
+        warnings.warn(f"no Gymnasium environments are registered: {error}", stacklevel=2)
+    else:
+        register()

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 import episodic_curiosity as ec
 from benchmarks.soak.fuzz_api import TARGETS
@@ -33,12 +34,22 @@ def world(**options):
     return make_world(with_all.pop("task", "maze/sparse"), **with_all)
 
 
+def changed_state(change):
+    bonus = ec.ConstantBonus(3)
+    state = bonus.state_dict()
+    bonus.load_state_dict(state | {"paid.sums": change(state["paid.sums"])})
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
         (lambda: ec.RNetwork(MATRIX), r"view_shape must be a tuple .*got Tensor of shape"),
         (lambda: ec.RNetwork((7, "1e3")), "view_shape's sizes must be an integer .*got '1e3'"),
         (lambda: ec.RNetwork((5,), comparator=MATRIX), "one of mlp, dot, got Tensor of shape"),
+        (lambda: ec.RNetwork((10**18,)), r"an embedder of views \(10+,\) needs .* GB"),
+        (lambda: ec.RNetwork((10**9, 99, 99), embedder="small"), "an embedder of views"),
+        (lambda: changed_state(lambda part: part.to("meta")), "paid.sums without content"),
+        (lambda: changed_state(Tensor.to_sparse), "paid.sums as torch.sparse_coo, wanted a d"),
         (lambda: ec.RND((5,), 3, seed=1.0), "seed must be an integer from 0 .*got 1.0"),
         (lambda: ec.ETD((5,), 3, seed=-1), "seed must be an integer from 0 .*got -1"),
         (lambda: ec.FitConfig(convolution_l2=None), "convolution_l2 must be a finite number"),

@@ -28,8 +28,8 @@ LEFT_OUT = (
     "episodic_curiosity.experiments.runner.run_cells",
     "episodic_curiosity.experiments.side_by_side.run_side_by_side",
     "episodic_curiosity.experiments.on_ray.run_cells_on_ray",
-    "episodic_curiosity.cli.doctor.doctor",
 )
+SPEED = "episodic_curiosity.cli.doctor._bonus_per_second"  # for `doctor`
 CODES = (None, 0, 1, 2, 3, 4, 130)
 TASKS = ("maze/sparse", "gym/CartPole-v1", "ant/no-reward", "vizdoom/dense", "dmlab/sparse")
 FOLDERS = ("run", "results", "nowhere", ".", "/dev/null", "file.json", "a/b/c")
@@ -64,6 +64,7 @@ def harmless() -> Iterator[None]:
             found.report.return_value = "a report"
             found.__bool__.return_value = False
             stack.enter_context(mock.patch(name, return_value=found))
+        stack.enter_context(mock.patch(SPEED, return_value=1.0))
         yield
 
 

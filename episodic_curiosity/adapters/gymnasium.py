@@ -6,7 +6,7 @@ Shapes: N environments.
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector import VectorEnv, VectorWrapper
 
 from episodic_curiosity.adapters.attached import AttachedBonus
 from episodic_curiosity.adapters.views import (
@@ -19,6 +19,7 @@ from episodic_curiosity.adapters.views import (
     with_rows,
 )
 from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.support.autoreset import AutoresetMode
 
 
 class CuriousVectorEnv(VectorWrapper[Any, Any, Any, Any, Array]):

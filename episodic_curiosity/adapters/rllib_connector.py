@@ -3,7 +3,6 @@
 Shapes: N environments of the runner.
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,8 @@ import numpy as np
 from ray.rllib.connectors.connector_v2 import ConnectorV2
 
 from episodic_curiosity.adapters.attached import AttachedBonus
-from episodic_curiosity.adapters.rllib_central import Calls, Central, Taken, stacked_calls
+from episodic_curiosity.adapters.rllib_central import Calls, Central, Taken
+from episodic_curiosity.adapters.rllib_kept import KeptCalls
 from episodic_curiosity.adapters.views import Array, FromInfo, View, check_seen, same, stacked
 from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.copies import PayingCopy
@@ -23,7 +23,7 @@ class CuriosityConnector(ConnectorV2):
     """Pays for the newest observation of each of N episodes; the bonus joins its reward.
 
     The infos of a step get the two parts of its reward, `task_reward` and `bonus`. For a bonus
-    that learns, the observations are kept until `take`, at most as many as it learns from.
+    that learns, the observations are kept until `take`, no more than it learns from.
     """
 
     def __init__(
@@ -45,8 +45,7 @@ class CuriosityConnector(ConnectorV2):
         self.copy = PayingCopy(bonus)
         self.central: Central | None = None  # in the algorithm's process
         self.returns = np.zeros((num_envs, 2))  # task reward and bonus so far
-        self._calls: deque[Calls] = deque(maxlen=self.copy.room)
-        self._num_calls = 0  # since the last `take`
+        self._kept = KeptCalls(self.copy.room)
 
     def __call__(self, *, batch: Any, episodes: Sequence[Any], **_: Any) -> Any:
         """Changes the newest rewards of the episodes; the batch stays as it is."""
@@ -60,8 +59,7 @@ class CuriosityConnector(ConnectorV2):
         if first.any():
             self.curiosity.begin(seen, where=first)
         if self.copy.needs_steps and self.curiosity.training:
-            self._calls.append(Calls(seen, action, first, stepped))
-            self._num_calls += 1
+            self._kept.add(Calls(seen, action, first, stepped))
         self.returns[first] = 0
         for row in np.flatnonzero(~first).tolist():
             episode = episodes[row]
@@ -73,14 +71,8 @@ class CuriosityConnector(ConnectorV2):
 
     def take(self) -> Taken:
         """Returns what was seen since the last call."""
-        calls, is_whole = list(self._calls), self._num_calls == len(self._calls)
-        self._calls.clear()
-        self._num_calls = 0
-        if calls and not is_whole:  # nothing connects the first one with those before
-            seen, action, opens, stepped = calls[0]
-            calls[0] = Calls(seen, action, opens | stepped, np.zeros_like(stepped))
-        statistics = self.copy.take_statistics()
-        return Taken(stacked_calls(calls), statistics, self.copy.statistics())
+        calls, statistics = self._kept.take(), self.copy.take_statistics()
+        return Taken(calls, statistics, self.copy.statistics())
 
     def get_state(self, *_: Any, **__: Any) -> dict[str, Any]:
         """The state for RLlib's checkpoints, which hold no episodes and so no memories.

@@ -2,11 +2,13 @@
 
 On a GPU, and where the world allows it, a step (policy, world, bonus) is one replayed CUDA
 graph: nothing synchronises until the rollout is complete. A CPU-simulated world is stepped
-between two graphs, one that acts and one that records the step. Shapes: T steps, N
-environments, H value heads.
+between graphs: one acts, one records what is seen, one pays. Where it steps in two parts, the
+bonus of a step is computed while the simulators work on the next one: the policy does not need
+it. Shapes: T steps, N environments, H value heads.
 """
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any, cast
 
 import torch
@@ -16,14 +18,17 @@ from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.agent.tally import EpisodeTally
 from episodic_curiosity.bonus.base import Bonus, shown
 from episodic_curiosity.support.checks import check_at_least
+from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
-from episodic_curiosity.support.randomness import random_bits, seed_words
+from episodic_curiosity.support.machine import check_memory
+from episodic_curiosity.support.randomness import more_bits, random_bits, seed_words
 from episodic_curiosity.support.state import copied
 from episodic_curiosity.worlds.base import (
     RedrawableWorld,
     RestorableWorld,
     Rollout,
     Step,
+    TwoPartWorld,
     World,
 )
 
@@ -50,6 +55,9 @@ class Collector:
         self.world, self.agent, self.bonus = world, agent, bonus
         self.tally = EpisodeTally(world.spec, whole_at_start=whole_at_start)
         self._seed = seed_words(seed)
+        self._stream = random_bits(torch.tensor(self._seed[0]), self._seed[1], STREAM).to(
+            world.spec.device
+        )
         self._bootstrap = bootstrap
         spec, device = world.spec, world.spec.device
         self._env = torch.arange(spec.num_envs, device=device)
@@ -65,15 +73,17 @@ class Collector:
         # The input of the world, and its newest step for the graph that records it.
         self._action = torch.zeros_like(self._rollout.action[0])
         self._held: Step | None = None
+        self._taken = self._action.clone()  # the actions that led to the held step
         self._play = Captured(self._step, graph_device(device, spec.can_capture))
         self._around_world = graph_device(device, not spec.can_capture)
         self._act = Captured(self._decide, self._around_world)
-        self._note = Captured(self._note_held, self._around_world)
+        self._see = Captured(self._see_held, self._around_world)
+        self._pay = Captured(self._pay_held, self._around_world)
 
     def reset(self, seed: int | None = None) -> None:
         """Begins a new episode in every environment; a seed begins another series of them."""
         step = self.world.reset(seed)
-        self._see(step.observation, step.first, step.view)
+        self._start_from(step.observation, step.first, step.view)
         self.tally.open(step)
         self.bonus.begin(shown(self.bonus, step))
         self._hold(step)
@@ -88,6 +98,8 @@ class Collector:
         self._slot.zero_()
         for time in range(rollout.num_steps):
             self._play(time)
+        if self._is_late:
+            self._pay()
         rollout.value[-1] = self.agent(self._observation).value
         if self._bootstrap:
             self._value_final_observations()
@@ -113,9 +125,9 @@ class Collector:
             self.reset(int(random_bits(*self._seed, RESUMED, self._clock)))
             return
         cast(RestorableWorld, self.world).load_state(state["world"])
-        self._see(state["observation"], state["first"], state.get("view"))
+        self._start_from(state["observation"], state["first"], state.get("view"))
 
-    def _see(self, observation: Tensor, first: Tensor, view: Tensor | None) -> None:
+    def _start_from(self, observation: Tensor, first: Tensor, view: Tensor | None) -> None:
         """Sets what the next rollout starts from."""
         self._observation.copy_(observation)
         self._rollout.first[-1] = first
@@ -123,36 +135,40 @@ class Collector:
             self._view.copy_(view)
 
     def _room(self, num_steps: int) -> Rollout:
-        spec = self.world.spec
-        num_values = self.agent.config.num_values
+        """An empty rollout; raises if it does not fit into the free memory."""
+        spec, num_values = self.world.spec, self.agent.config.num_values
         steps, longer = (num_steps, spec.num_envs), (num_steps + 1, spec.num_envs)
-
-        def room(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-            return torch.zeros(shape, dtype=dtype, device=spec.device)
-
-        snapshot = view = None
-        if self.bonus.needs_views:
-            if spec.can_redraw:
-                snapshot = room(*steps, spec.snapshot_bytes, dtype=torch.uint8)
-            else:
-                view = room(*steps, *spec.view_shape, dtype=spec.view_dtype)
+        acted = torch.int64 if spec.num_actions else torch.float32
+        fields = {
+            "observation": ((*longer, *spec.observation_shape), spec.observation_dtype),
+            "action": ((*steps, *spec.action_shape), acted),
+            "log_prob": (steps, torch.float32),
+            "value": ((*longer, num_values), torch.float32),
+            "reward": (steps, torch.float32),
+            "bonus": (steps, torch.float32),
+            "first": (longer, torch.bool),
+            "terminated": (steps, torch.bool),
+            "final_value": ((*steps, num_values), torch.float32),
+        }
+        if self.bonus.needs_views and spec.can_redraw:
+            fields["snapshot"] = ((*steps, spec.snapshot_bytes), torch.uint8)
+        elif self.bonus.needs_views:
+            fields["view"] = ((*steps, *spec.view_shape), spec.view_dtype)
+        what = f"a rollout of {num_steps} steps x {spec.num_envs} environments"
+        size = sum(prod(shape) * dtype.itemsize for shape, dtype in fields.values())
+        advice = "lower `ppo.num_steps` or `world.num_envs`"
+        check_memory(what, size, spec.device, advice)
         return Rollout(
-            observation=room(*longer, *spec.observation_shape, dtype=spec.observation_dtype),
-            action=room(
-                *steps,
-                *spec.action_shape,
-                dtype=torch.int64 if spec.num_actions else torch.float32,
-            ),
-            log_prob=room(*steps),
-            value=room(*longer, num_values),
-            reward=room(*steps),
-            bonus=room(*steps),
-            first=room(*longer, dtype=torch.bool),
-            terminated=room(*steps, dtype=torch.bool),
-            final_value=room(*steps, num_values),
-            snapshot=snapshot,
-            view=view,
+            **{
+                name: torch.zeros(shape, dtype=dtype, device=spec.device)
+                for name, (shape, dtype) in fields.items()
+            }
         )
+
+    @property
+    def _is_late(self) -> bool:
+        """True if a step is paid while the simulators work on the next one."""
+        return self.world.spec.steps_in_two
 
     def _step(self, time: int) -> None:
         """Acts once in every environment. In a CUDA graph `_slot` gives the time."""
@@ -161,18 +177,28 @@ class Collector:
             snapshot = cast(RedrawableWorld, self.world).snapshot()
             rollout.snapshot.index_copy_(0, slot, snapshot[None])
         self._act()
-        step = self.world.step(self._action)
+        step = self._late_step(time) if self._is_late else self.world.step(self._action)
         if self._bootstrap:
             self._keep_final(step, time)
         self._hold(step)
-        self._note()
+        self._see()
+        if not self._is_late:
+            self._pay()
+
+    def _late_step(self, time: int) -> Step:
+        """Steps the world, and pays for the step before while the simulators work."""
+        world = cast(TwoPartWorld, self.world)
+        world.begin_step(self._action)
+        if time > 0:
+            self._pay()
+        return world.end_step()
 
     def _decide(self) -> None:
         """Records the view, and decides on the action."""
         rollout, slot = self._rollout, self._slot
         if rollout.view is not None and self._view is not None:
             rollout.view.index_copy_(0, slot, self._view[None])
-        draw = random_bits(*self._seed, STREAM, self._clock, self._env)
+        draw = _draw(self._stream, self._clock, self._env)
         decision = self.agent.decide(self._observation, draw)
         for name, tensor in decision._asdict().items():
             getattr(rollout, name).index_copy_(0, slot, tensor[None])
@@ -185,14 +211,15 @@ class Collector:
             self._action.copy_(action)
 
     def _hold(self, step: Step) -> None:
-        """Keeps a step for `_note_held`: for a graph, always in the same tensors.
+        """Keeps a step and what led to it: for graphs, always in the same tensors.
 
         Where no final position is reported, the previous place takes its part: it has been
         counted already, so that coverage stays as it is.
         """
         if self._around_world is None:
-            self._held = step
+            self._held, self._taken = step, self._action
             return
+        self._taken.copy_(self._action)
         final = step.final_position
         if final is None:
             before = (self._held or step).position
@@ -207,16 +234,10 @@ class Collector:
             if held is not None and field is not None:
                 held.copy_(field)
 
-    def _note_held(self) -> None:
-        """Pays for the step that is held, and records it."""
+    def _see_held(self) -> None:
+        """Records what the next action is decided on."""
         rollout, slot, step = self._rollout, self._slot, self._held
         assert step is not None
-        seen = shown(self.bonus, step)
-        bonus = self.bonus.bonus_same_step(seen, step.first, action=self._action)
-        self.tally.add(step, self._action, bonus)
-        kept = {"reward": step.reward, "bonus": bonus, "terminated": step.terminated}
-        for name, tensor in kept.items():
-            getattr(rollout, name).index_copy_(0, slot, tensor[None])
         self._clock += 1
         slot += 1
         rollout.observation.index_copy_(0, slot, step.observation[None])
@@ -224,6 +245,17 @@ class Collector:
         rollout.first.index_copy_(0, slot, step.first[None])
         if self._view is not None:
             self._view.copy_(step.view)
+
+    def _pay_held(self) -> None:
+        """Pays for the newest step that was seen, and records that."""
+        rollout, slot, step = self._rollout, self._slot - 1, self._held
+        assert step is not None
+        seen = shown(self.bonus, step)
+        bonus = self.bonus.bonus_same_step(seen, step.first, action=self._taken)
+        self.tally.add(step, self._taken, bonus)
+        kept = {"reward": step.reward, "bonus": bonus, "terminated": step.terminated}
+        for name, tensor in kept.items():
+            getattr(rollout, name).index_copy_(0, slot, tensor[None])
 
     def _keep_final(self, step: Step, time: int) -> None:
         """Keeps the last observations of truncated episodes."""
@@ -251,3 +283,9 @@ class Collector:
                 world = cast(RedrawableWorld, self.world)
                 observation = world.redraw_observation(self._final_snapshot[times, envs])
                 rollout.final_value[times, envs] = self.agent(observation).value
+
+
+@fused
+def _draw(stream: Tensor, clock: Tensor, env: Tensor) -> Tensor:
+    """Random bits (N,) for the actions of a step."""
+    return more_bits(more_bits(stream, clock), env)

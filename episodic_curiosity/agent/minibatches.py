@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.worlds.base import Rollout
 
@@ -29,65 +30,81 @@ class Minibatch(NamedTuple):
 
     def select(self, index: Tensor) -> "Minibatch":
         """Returns the samples at these indices."""
-        # index_select is several times faster than x[index] on a CPU.
-        inputs = self.inputs.index_select(0, index)
-        observation, following = self.observation, self.next_observation
-        if observation is not None:
-            is_same = observation is self.inputs
-            observation = inputs if is_same else observation.index_select(0, index)
-        return Minibatch(
-            inputs=inputs,
-            observation=observation,
-            next_observation=None if following is None else following.index_select(0, index),
-            frame=None if self.frame is None else self.frame.index_select(0, index),
-            action=self.action.index_select(0, index),
-            connected=self.connected.index_select(0, index),
-            log_prob=self.log_prob.index_select(0, index),
-            advantage=self.advantage.index_select(0, index),
-            target=self.target.index_select(0, index),
-            value=self.value.index_select(0, index),
-        )
+        parts = {name: part for name, part in self._asdict().items() if part is not None}
+        selected = _select(tuple(parts.values()), index)
+        return self._replace(**dict(zip(parts, selected, strict=True)))
+
+
+@fused
+def _select(parts: tuple[Tensor, ...], index: Tensor) -> tuple[Tensor, ...]:
+    # index_select is several times faster than x[index] on a CPU.
+    return tuple(part.index_select(0, index) for part in parts)
 
 
 class Minibatches:
     """Learns from the samples of a rollout; on a GPU every minibatch replays a CUDA graph.
 
-    The graph refers to the rollout's tensors, which the collector overwrites, and to the other
-    tensors of the samples, which `refill` overwrites.
+    The graphs refer to the rollout's tensors, which the collector overwrites.
     """
 
     def __init__(
         self,
         rollout: Rollout,
-        samples: Minibatch,
+        draw: Callable[[Rollout], tuple[Minibatch, Tensor]],
         improve: Callable[[Minibatch], dict[str, Tensor]],
-        num_samples: int,
     ) -> None:
-        """`improve` learns from `num_samples` samples at a time and returns 0-dim metrics."""
-        device = samples.advantage.device
-        self.rollout, self.samples = rollout, samples
+        """`draw` returns the rollout's samples and (M, B) indices, those of M minibatches.
+
+        `improve` learns from B samples and returns 0-dim metrics. Neither synchronises.
+        """
+        device = rollout.reward.device
+        self.rollout = rollout
         self.names: list[str] = []  # of the metrics that `improve` returns
-        self._improve = improve
-        self._index = torch.zeros(num_samples, dtype=torch.int64, device=device)
+        self._draw, self._improve = draw, improve
+        self._drawn: tuple[Minibatch, Tensor] | None = None
+        self._number = torch.zeros(1, dtype=torch.int64, device=device)  # of a minibatch
         self._metrics = torch.zeros(0, device=device)
+        self._refill = Captured(self._refill_once, graph_device(device))
         self._learn = Captured(self._learn_once, graph_device(device))
 
-    def refill(self, samples: Minibatch) -> None:
-        """Overwrites the samples in place with those of the rollout's new content."""
-        for held, new in zip(self.samples, samples, strict=True):
+    @property
+    def samples(self) -> Minibatch:
+        """Those of the latest call of `learn`."""
+        assert self._drawn is not None, "call learn() first"
+        return self._drawn[0]
+
+    def learn(self) -> Tensor:
+        """Learns from all minibatches of the rollout's new content; returns their metrics.
+
+        These are (M, number of metrics), and valid until the next call.
+        """
+        self._refill()
+        assert self._drawn is not None
+        for _ in range(len(self._drawn[1])):
+            self._learn()
+        return self._metrics
+
+    def _refill_once(self) -> None:
+        """Overwrites the samples and the order in place."""
+        self._number.zero_()
+        if self._drawn is None or not self._learn.has_graph:
+            self._drawn = None  # the frames of the last rollout may be most of the memory
+            self._drawn = self._draw(self.rollout)
+            return
+        # The graphs refer to the tensors that are held.
+        (samples, order), (new_samples, new_order) = self._drawn, self._draw(self.rollout)
+        for held, new in zip((*samples, order), (*new_samples, new_order), strict=True):
             if held is None or new is None or held.data_ptr() == new.data_ptr():
                 continue
             held.copy_(new)
 
-    def learn(self, index: Tensor) -> Tensor:
-        """Learns from the samples at these indices; returns the metrics as one tensor."""
-        self._index.copy_(index)
-        self._learn()
-        return self._metrics.clone()
-
     def _learn_once(self) -> None:
-        metrics = self._improve(self.samples.select(self._index))
+        assert self._drawn is not None
+        order = self._drawn[1]
+        index = order.index_select(0, self._number)[0]
+        metrics = self._improve(self.samples.select(index))
         if not self.names:  # the first call; a graph needs an existing tensor
             self.names = list(metrics)
-            self._metrics = torch.zeros(len(metrics), device=self._index.device)
-        self._metrics.copy_(torch.stack(list(metrics.values())))
+            self._metrics = torch.zeros(len(order), len(metrics), device=index.device)
+        self._metrics.index_copy_(0, self._number, torch.stack(list(metrics.values()))[None])
+        self._number += 1

@@ -5,9 +5,7 @@ action (continuous), H value heads.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -19,7 +17,7 @@ from torch.distributions import Categorical, Independent, Normal
 
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least, check_views
-from episodic_curiosity.support.compiling import compile_varying, run_network
+from episodic_curiosity.support.compiling import fused, run_network
 from episodic_curiosity.support.convolutions import Unpadded, tiny_strides
 from episodic_curiosity.support.pixels import (
     BLOCK,
@@ -169,14 +167,7 @@ class Agent(nn.Module):
         The same bits give the same action. Continuous actions and their log-probabilities are
         not clipped: the caller clips actions to the world's range.
         """
-        policy, value = self(observation)
-        action: Tensor
-        if isinstance(policy, Categorical):
-            choose = _compiled_choice(len(self.entries)) if draw.is_cuda else _choose
-            action = choose(policy.logits, draw, self.entries)
-        else:
-            action = policy.mean + policy.stddev * _normal_noise(draw, self.entries)
-        return Decision(action, policy.log_prob(action), value)
+        return Decision(*_decide(self, observation, draw))
 
     @torch.no_grad()
     def act(
@@ -234,10 +225,15 @@ def load_agent(folder: str | Path, device: torch.device | str = "cpu") -> Agent:
     return Agent.load(folder, device)
 
 
-@cache
-def _compiled_choice(_: int) -> Callable[..., Tensor]:
-    """One function per number of actions: one kernel instead of the hash's many small ones."""
-    return compile_varying(_choose)
+@fused
+def _decide(agent: Agent, observation: Tensor, draw: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    policy, value = agent(observation)
+    action: Tensor
+    if isinstance(policy, Categorical):
+        action = _choose(policy.logits, draw, agent.entries)
+    else:
+        action = policy.mean + policy.stddev * _normal_noise(draw, agent.entries)
+    return action, policy.log_prob(action), value
 
 
 def _choose(logits: Tensor, draw: Tensor, entries: Tensor) -> Tensor:

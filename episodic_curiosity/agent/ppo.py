@@ -16,8 +16,9 @@ from episodic_curiosity.agent.minibatches import Minibatch, Minibatches
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.bonus.auxiliary import Auxiliary
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
+from episodic_curiosity.support.compiling import fused, fused_in_training
 from episodic_curiosity.support.optimiser import Optimiser
-from episodic_curiosity.support.randomness import random_bits, seed_words
+from episodic_curiosity.support.randomness import more_bits, random_bits, seed_words
 from episodic_curiosity.worlds.base import Rollout
 
 SHUFFLE = 0x5B0FF1E  # keeps the order of samples apart from other draws of the same seed
@@ -104,9 +105,10 @@ class PPO:
         self.config = config
         self.num_updates = num_updates
         self.auxiliary = auxiliary
-        self._seed_words = seed_words(seed)
-
         device = agent.device
+        low, high = seed_words(seed)
+        self._stream = random_bits(torch.tensor(low), high, SHUFFLE).to(device)
+        self._number = torch.zeros((), dtype=torch.int64, device=device)  # of the update
         gammas = (
             config.gamma,
             config.gamma if config.bonus_gamma is None else config.bonus_gamma,
@@ -135,12 +137,12 @@ class PPO:
         self._optimiser.learning_rate.fill_(learning_rate)
         self._clip_range.fill_(self.config.clip_range * remaining)
 
-        minibatches = self._minibatches_of(rollout)
-        history = [
-            minibatches.learn(index)
-            for epoch in range(self.config.num_epochs)
-            for index in self._order(rollout.num_steps * rollout.num_envs, number, epoch)
-        ]
+        self._number.fill_(number)
+
+        if self._minibatches is None or self._minibatches.rollout is not rollout:
+            self._minibatches = Minibatches(rollout, self._draw, self._improve)
+        minibatches = self._minibatches
+        history = minibatches.learn()
         return _finite_means(minibatches.names, history, number, rollout) | {
             "explained_variance": _explained_variance(minibatches.samples),
             "learning_rate": learning_rate,
@@ -171,14 +173,14 @@ class PPO:
                 f"into {self.config.num_minibatches} equal minibatches"
             )
 
-    def _minibatches_of(self, rollout: Rollout) -> Minibatches:
-        samples = self._samples(rollout)
-        if self._minibatches is not None and self._minibatches.rollout is rollout:
-            self._minibatches.refill(samples)
-        else:
-            num_samples = len(samples.advantage) // self.config.num_minibatches
-            self._minibatches = Minibatches(rollout, samples, self._improve, num_samples)
-        return self._minibatches
+    def _draw(self, rollout: Rollout) -> tuple[Minibatch, Tensor]:
+        """The rollout's samples, and (M, B) indices: every sample once per epoch, shuffled."""
+        epoch = torch.arange(self.config.num_epochs, device=self._stream.device)
+        sample = torch.arange(rollout.num_steps * rollout.num_envs, device=epoch.device)
+        order = _shuffled(self._stream, self._number, epoch, sample)
+        return self._samples(rollout), order.view(
+            self.config.num_epochs * self.config.num_minibatches, -1
+        )
 
     def _samples(self, rollout: Rollout) -> Minibatch:
         """The rollout as T * N samples, without copying where it is contiguous."""
@@ -213,15 +215,9 @@ class PPO:
             value=rollout.value[:-1].flatten(0, 1),
         )
 
-    def _order(self, num_samples: int, number: int, epoch: int) -> Tensor:
-        """(num_minibatches, B) indices: every sample once, shuffled in every epoch."""
-        sample = torch.arange(num_samples, device=self.agent.device)
-        bits = random_bits(*self._seed_words, SHUFFLE, number, epoch, sample)
-        return bits.argsort(stable=True).view(self.config.num_minibatches, -1)
-
     def _improve(self, batch: Minibatch) -> dict[str, Tensor]:
         """Takes one step of Adam, with fixed shapes and without synchronising."""
-        loss, metrics, diagnostics = self._loss(batch)
+        loss, metrics, diagnostics = losses(self.agent, self.config, self._clip_range, batch)
         if self.auxiliary is not None:
             auxiliary_loss, auxiliary_metrics = self.auxiliary.loss(batch)
             loss = loss + auxiliary_loss
@@ -230,47 +226,60 @@ class PPO:
         metrics |= diagnostics | {"gradient_norm": norm}
         return {name: metric.detach() for name, metric in metrics.items()}
 
-    def _loss(self, batch: Minibatch) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
-        """Returns PPO's loss, its parts, and diagnostics of the policy's change."""
-        config = self.config
-        policy, value = self.agent(batch.inputs)
-        log_ratio = policy.log_prob(batch.action) - batch.log_prob
-        advantage = batch.advantage
-        if config.normalise_advantages:
-            variance, mean = torch.var_mean(advantage, correction=0)
-            advantage = (advantage - mean) / (variance.sqrt() + 1e-8)
 
-        policy_loss = -clipped_gain(log_ratio, advantage, self._clip_range).mean()
-        value_range = self._clip_range if config.clip_values else None
-        errors = value_error(value, batch.value, batch.target, value_range)  # (B, H)
-        value_loss = errors.sum(dim=1).mean()
-        entropy = policy.entropy().mean()
-        loss = (
-            policy_loss
-            + config.value_coefficient * value_loss
-            - config.entropy_coefficient * entropy
-        )
+def _shuffled(stream: Tensor, number: Tensor, epoch: Tensor, sample: Tensor) -> Tensor:
+    """(E, S) indices of the S samples, in the order of random bits for each of E epochs."""
+    return _order_bits(stream, number, epoch, sample).argsort(dim=1, stable=True)
 
-        log_ratio = log_ratio.detach()
-        change = log_ratio.expm1()  # ratio - 1
-        return (
-            loss,
-            {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy},
-            {
-                "clip_fraction": (change.abs() > self._clip_range).float().mean(),
-                "approximate_kl": (change - log_ratio).mean(),
-            },
-        )
+
+@fused
+def _order_bits(stream: Tensor, number: Tensor, epoch: Tensor, sample: Tensor) -> Tensor:
+    return more_bits(more_bits(more_bits(stream, number), epoch)[:, None], sample)
+
+
+@fused_in_training
+def losses(
+    agent: Agent, config: PPOConfig, clip_range: Tensor, batch: Minibatch
+) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+    """Returns PPO's loss, its parts, and diagnostics of the policy's change."""
+    policy, value = agent(batch.inputs)
+    log_ratio = policy.log_prob(batch.action) - batch.log_prob
+    advantage = batch.advantage
+    if config.normalise_advantages:
+        variance, mean = torch.var_mean(advantage, correction=0)
+        advantage = (advantage - mean) / (variance.sqrt() + 1e-8)
+
+    policy_loss = -clipped_gain(log_ratio, advantage, clip_range).mean()
+    value_range = clip_range if config.clip_values else None
+    errors = value_error(value, batch.value, batch.target, value_range)  # (B, H)
+    value_loss = errors.sum(dim=1).mean()
+    entropy = policy.entropy().mean()
+    loss = (
+        policy_loss
+        + config.value_coefficient * value_loss
+        - config.entropy_coefficient * entropy
+    )
+
+    log_ratio = log_ratio.detach()
+    change = log_ratio.expm1()  # ratio - 1
+    return (
+        loss,
+        {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy},
+        {
+            "clip_fraction": (change.abs() > clip_range).float().mean(),
+            "approximate_kl": (change - log_ratio).mean(),
+        },
+    )
 
 
 def _finite_means(
-    names: list[str], history: list[Tensor], number: int, rollout: Rollout
+    names: list[str], history: Tensor, number: int, rollout: Rollout
 ) -> dict[str, float]:
     """The mean of each metric over all minibatches; raises at the first NaN or infinity.
 
     Synchronises with the GPU, once per update.
     """
-    table = torch.stack(history).cpu()
+    table = history.cpu()
     wrong = (~table.isfinite()).nonzero()
     if len(wrong):
         _check_paid(rollout, number)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.bonus.coverage import Coverage
+from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.support.state import check_part, check_parts, copied
 from episodic_curiosity.worlds.base import Step, WorldSpec
 
@@ -68,21 +69,17 @@ class EpisodeTally:
 
     def add(self, step: Step, action: Tensor, bonus: Tensor) -> None:
         """Takes a step, the action that led to it and the bonus paid for it."""
-        one = torch.ones_like(bonus)
-        self._running += torch.stack([step.reward, bonus, one], dim=1)
-        covered = self._coverage.add(step) if self._coverage else 0 * one
-        ended = torch.column_stack([one, self._running, covered])  # (N, len(SUMS))
-        ended *= (step.first & self._counts)[:, None]
-        self._waiting.index_add_(0, self._began % self._wait, ended)
+        covered = self._coverage.add(step) if self._coverage else torch.zeros_like(bonus)
+        running = self._running, self._counts, self._began
+        row, ended = _end(*running, self._clock, step.reward, bonus, covered, step.first)
+        row %= self._wait
+        self._waiting.index_add_(0, row, ended)
         self._clock += 1
         due = self._clock % self._wait  # (1,), the row of those that began W steps ago
-        self._sums += self._waiting[due].sum(dim=0)
+        self._sums += self._waiting.index_select(0, due)[0]
         self._waiting.index_fill_(0, due, 0.0)
-        self._began.copy_(torch.where(step.first, self._clock, self._began))
-        self._running.masked_fill_(step.first[:, None], 0.0)
-        self._counts |= step.first
         if self._spec.num_actions:
-            self._actions.index_add_(0, action, one)
+            self._actions.index_add_(0, action, torch.ones_like(bonus))
 
     def take(self) -> dict[str, float]:
         """Means over the episodes that counted since the last call, and shares of the actions.
@@ -114,3 +111,28 @@ class EpisodeTally:
             check_part(state, name, tensor)
         for name, tensor in self._tensors.items():
             tensor.copy_(state[name])
+
+
+@fused
+def _end(
+    running: Tensor,
+    counts: Tensor,
+    began: Tensor,
+    clock: Tensor,
+    reward: Tensor,
+    bonus: Tensor,
+    covered: Tensor,
+    first: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Counts a step; returns when the episodes that it ends began, (N,), and their sums.
+
+    The sums (N, len(SUMS)) of other episodes are zero.
+    """
+    one = torch.ones_like(bonus)
+    running += torch.stack([reward, bonus, one], dim=1)
+    ended = torch.column_stack([one, running, covered]) * (first & counts)[:, None]
+    before = began.clone()
+    began.copy_(torch.where(first, clock + 1, began))
+    running.masked_fill_(first[:, None], 0.0)
+    counts |= first
+    return before, ended

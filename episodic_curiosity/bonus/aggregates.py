@@ -11,7 +11,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from episodic_curiosity.support.compiling import fused
 
+
+@fused
 def percentile_90(similarity: Tensor, count: Tensor) -> Tensor:
     """The 90th percentile, with linear interpolation as in NumPy."""
     largest = _largest(similarity, count, (similarity.shape[1] - 1) // 10 + 2)
@@ -23,17 +26,20 @@ def percentile_90(similarity: Tensor, count: Tensor) -> Tensor:
     return torch.lerp(_at(largest, above), _at(largest, below), weight).clamp(min=0)
 
 
+@fused
 def tenth_largest(similarity: Tensor, count: Tensor) -> Tensor:
     """The 10th largest similarity, or the smallest if there are fewer than 10."""
     largest = _largest(similarity, count, 10)
     return _at(largest, (count - 1).clamp(0, largest.shape[1] - 1)).clamp(min=0)
 
 
+@fused
 def maximum(similarity: Tensor, count: Tensor) -> Tensor:
     """The largest similarity: correct in theory, prone to outliers in practice."""
     return _largest(similarity, count, 1)[:, 0].clamp(min=0)
 
 
+@fused
 def relative_count(similarity: Tensor, count: Tensor) -> Tensor:
     """The fraction of memory slots with a similarity above 0.5."""
     reaching = (similarity > 0.5) & _is_real(similarity, count)

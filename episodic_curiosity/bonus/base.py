@@ -29,6 +29,7 @@ from episodic_curiosity.support.checks import (
     to_tensor,
     unfit,
 )
+from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.state import copied, within
 from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
@@ -267,11 +268,9 @@ class Bonus(nn.Module, ABC):
         seen = to_tensor(self.sees, seen, self.device)
         if action is not None:
             action = to_tensor("action", action, self.device)
-        without_begin = stepped & ~self.opened
-        now = Sight(seen, opens | without_begin, stepped & self.opened, action)
+        now = Sight(seen, *_sorted_out(self.opened, opens, stepped), action)
         self._check(now)
-        self.opened |= now.opens
-        self._without_begin |= without_begin
+        _enter(self.opened, self._without_begin, now.opens, opens)
         return self.pay_rows(now)
 
     def _tensors(self) -> dict[str, Tensor]:
@@ -327,3 +326,16 @@ def shown(bonus: Bonus, step: Step) -> Tensor:
     if seen is None:
         raise ValueError(f"this bonus needs a {bonus.sees}, got a step without it")
     return seen
+
+
+@fused
+def _sorted_out(opened: Tensor, opens: Tensor, stepped: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows (N,) that open and that are paid: steps without `begin` open."""
+    return opens | (stepped & ~opened), stepped & opened
+
+
+@fused
+def _enter(opened: Tensor, without_begin: Tensor, opening: Tensor, asked: Tensor) -> None:
+    """Notes the rows that open, and those that should have been asked to."""
+    without_begin |= opening & ~asked
+    opened |= opening

@@ -14,6 +14,7 @@ from episodic_curiosity.support.checks import (
     check_number,
     check_tensor,
 )
+from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.worlds.base import Step, WorldSpec
 
 AXIS_BITS = 21  # three of them fill an int64 without its sign
@@ -29,7 +30,6 @@ class VisitedCells(nn.Module):
 
     codes: Tensor  # (N, V) int64, the cells visited, in the first `count` places
     count: Tensor  # (N,) int64, changed in place by `visit`
-    _places: Tensor  # (V,) int64, 0 .. V - 1
 
     def __init__(
         self, num_envs: int, episode_steps: int, cell: float, device: torch.device | str = "cpu"
@@ -42,8 +42,6 @@ class VisitedCells(nn.Module):
         size = (num_envs, episode_steps + 1)
         self.register_buffer("codes", torch.zeros(size, dtype=torch.int64, device=device))
         self.register_buffer("count", torch.zeros(num_envs, dtype=torch.int64, device=device))
-        places = torch.arange(size[1], device=device)
-        self.register_buffer("_places", places, persistent=False)
 
     @classmethod
     def of(cls, spec: WorldSpec) -> Self:
@@ -68,33 +66,49 @@ class VisitedCells(nn.Module):
         """
         check_tensor("position", position, (self.num_envs, 3), self.device)
         check_mask("first", first, self.num_envs, self.device)
-        self.count.masked_fill_(first, 0)
-        code = self._codes_of(position)[:, None]  # (N, 1)
-        codes, places = self.codes, self._places
+        codes = self.codes
         if self.device.type == "cpu":  # no GPU to synchronise with: leave out empty places
-            used = max(1, int(self.count.max()))
-            codes, places = codes[:, :used], places[:used]
-        is_known = ((codes == code) & (places < self.count[:, None])).any(dim=1)
-        is_full = self.count == len(self._places)
-        new = ~(is_known | is_full)
-        if where is not None:
-            new &= where
-        place = self.count.clamp(max=len(self._places) - 1)[:, None]  # (N, 1), the next free
+            codes = codes[:, : max(1, int(self.count.max()))]
+        most = self.codes.shape[1]
+        code, new, place = _find(codes, self.count, position, first, where, self.cell, most)
         kept = self.codes.gather(1, place)
         self.codes.scatter_(1, place, torch.where(new[:, None], code, kept))
-        self.count += new
         return new
 
-    def _codes_of(self, position: Tensor) -> Tensor:
-        """One integer (N,) per cell; positions are truncated toward zero on every axis.
 
-        So the cells at the origin are twice as wide, as in the published numbers.
-        """
-        # In float64: a float32 quotient just below a whole number can round up to it.
-        cells = (position.double() / self.cell).to(torch.int64)
-        farthest = (1 << AXIS_BITS - 1) - 1
-        x, y, z = (cells.clamp(-farthest, farthest) + farthest).unbind(dim=1)
-        return (x << 2 * AXIS_BITS) | (y << AXIS_BITS) | z
+@fused
+def _find(
+    codes: Tensor,
+    count: Tensor,
+    position: Tensor,
+    first: Tensor,
+    where: Tensor | None,
+    cell: float,
+    most: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The cells' codes (N, 1), whether they are new (N,) and places for them (N, 1); counts."""
+    count.masked_fill_(first, 0)
+    code = _codes_of(position, cell)[:, None]
+    places = torch.arange(codes.shape[1], device=codes.device)
+    is_known = ((codes == code) & (places < count[:, None])).any(dim=1)
+    new = ~(is_known | (count == most))
+    if where is not None:
+        new = new & where
+    place = count.clamp(max=most - 1)[:, None]  # the next free
+    count += new
+    return code, new, place
+
+
+def _codes_of(position: Tensor, cell: float) -> Tensor:
+    """One integer (N,) per cell; positions are truncated toward zero on every axis.
+
+    So the cells at the origin are twice as wide, as in the published numbers.
+    """
+    # In float64: a float32 quotient just below a whole number can round up to it.
+    cells = (position.double() / cell).to(torch.int64)
+    farthest = (1 << AXIS_BITS - 1) - 1
+    x, y, z = (cells.clamp(-farthest, farthest) + farthest).unbind(dim=1)
+    return (x << 2 * AXIS_BITS) | (y << AXIS_BITS) | z
 
 
 def cell_of(spec: WorldSpec) -> float:

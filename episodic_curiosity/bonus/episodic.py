@@ -18,6 +18,7 @@ from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.reachability.network import Embeddings
 from episodic_curiosity.reachability.online import OnlineFitting
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
+from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 
@@ -145,11 +146,11 @@ class EpisodicBonus(Bonus):
         Where `opens`, the memory is emptied first.
         """
         self.memory.clear(where=opens)
-        is_empty = self.memory.added == 0
-        bonus = self.config.alpha * (self.config.beta - self._similarity(embeddings.asked))
-        novel = bonus > self.config.novelty_threshold
-        self.memory.add(embeddings.stored, where=(novel | is_empty) & rows)
-        return bonus.masked_fill(is_empty | ~self.r_network.fitted, 0.0)
+        similarity = self._similarity(embeddings.asked)
+        fitted, config = self.r_network.fitted, self.config
+        bonus, novel = _rate(similarity, self.memory.added, rows, fitted, config)
+        self.memory.add(embeddings.stored, where=novel)
+        return bonus
 
     def learn(self, rollout: Rollout | None = None) -> dict[str, float]:
         """Refits the R-network if that is due, and returns the metrics of the refit.
@@ -230,6 +231,17 @@ class EpisodicBonus(Bonus):
         """F (N,) over each environment's memory."""
         similarity = self.r_network.compare(self.memory.slots, asked)  # (N, K)
         return AGGREGATES[self.config.aggregate](similarity, self.memory.count)
+
+
+@fused
+def _rate(
+    similarity: Tensor, added: Tensor, rows: Tensor, fitted: Tensor, config: EpisodicConfig
+) -> tuple[Tensor, Tensor]:
+    """The bonus (N,), and where its observation is stored, (N,) bool."""
+    is_empty = added == 0
+    bonus = config.alpha * (config.beta - similarity)
+    novel = bonus > config.novelty_threshold
+    return bonus.masked_fill(is_empty | ~fitted, 0.0), (novel | is_empty) & rows
 
 
 def _seen(rollout: Rollout) -> Tensor:

@@ -25,6 +25,7 @@ from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.own_adam import OwnAdam
 from episodic_curiosity.bonus.recent import RecentTransitions, like_actions, like_observations
 from episodic_curiosity.support.checks import check_number, check_seed, check_taken
+from episodic_curiosity.support.compiling import compiles, fused, fused_in_training
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 MOST = 1.0  # the bonus is clipped at this value
@@ -212,11 +213,10 @@ class ICMModel(nn.Module):
         """
         if batch.observation is None or batch.next_observation is None:
             raise ValueError("ICM needs next_observation, got a minibatch without it")
-        now, after = self._features_of(batch.observation, batch.next_observation, batch.frame)
-        forward = self._forward_error(now, after, batch.action)
-        inverse = self._inverse_error(now, after, batch.action)
-        share = batch.connected / batch.connected.sum().clamp(min=1)  # (B,)
-        forward, inverse = (share * forward).sum(), (share * inverse).sum()
+        observations = batch.observation, batch.next_observation
+        forward, inverse = _errors(
+            self, *observations, batch.frame, batch.action, batch.connected
+        )
         ratio = self.config.ratio
         loss = self.config.strength * (ratio * forward + (1 - ratio) * inverse)
         return loss, {
@@ -226,8 +226,7 @@ class ICMModel(nn.Module):
 
     def surprise(self, previous: Tensor, current: Tensor, action: Tensor) -> Tensor:
         """The error (B,) of the forward model."""
-        now, after = see(self.features, torch.cat([previous, current])).chunk(2)  # (B, D) each
-        return self._forward_error(now, after, action)
+        return _surprise(self, previous, current, action)
 
     def _features_of(
         self, observation: Tensor, following: Tensor, frame: Tensor | None
@@ -236,7 +235,7 @@ class ICMModel(nn.Module):
 
         On a CPU an observation that is in both is embedded once; a GPU needs fixed shapes.
         """
-        if frame is None or not observation.is_cpu:
+        if frame is None or compiles(observation.device):
             return see(self.features, observation), see(self.features, following)
         different, place = frame.t().unique(return_inverse=True)  # (U,), (2, B)
         place = place.flatten()
@@ -262,6 +261,29 @@ class ICMModel(nn.Module):
         if self.is_discrete:
             return (action[:, None] == self._choices).float()
         return action.flatten(1).clamp(-1.0, 1.0)
+
+
+@fused_in_training
+def _errors(
+    model: ICMModel,
+    observation: Tensor,
+    following: Tensor,
+    frame: Tensor | None,
+    action: Tensor,
+    connected: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """The mean errors of the forward and the inverse model over connected transitions."""
+    now, after = model._features_of(observation, following, frame)
+    forward = model._forward_error(now, after, action)
+    inverse = model._inverse_error(now, after, action)
+    share = connected / connected.sum().clamp(min=1)  # (B,)
+    return (share * forward).sum(), (share * inverse).sum()
+
+
+@fused
+def _surprise(model: ICMModel, previous: Tensor, current: Tensor, action: Tensor) -> Tensor:
+    now, after = see(model.features, torch.cat([previous, current])).chunk(2)  # (B, D) each
+    return model._forward_error(now, after, action)
 
 
 METHOD = Method(

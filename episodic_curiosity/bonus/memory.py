@@ -14,6 +14,7 @@ from episodic_curiosity.support.checks import (
     check_mask,
     check_tensor,
 )
+from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.randomness import random_below
 
@@ -124,11 +125,26 @@ class EpisodicMemory(nn.Module):
         size = (self.num_envs, self.embedding_size)
         check_tensor("embedding", embedding, size, self.device)
         check_mask("where", where, self.num_envs, self.device)
-        slot = self.added % self.capacity  # the next free slot, or the oldest
-        if self.replacement == "random":
-            drawn = random_below(self.capacity, self.seed, self.streams, self.draws)
-            slot = torch.where(self.added < self.capacity, slot, drawn)
+        counters = self.added, self.draws, self.streams, self.seed
+        slot = _take_slot(*counters, where, self.capacity, self.replacement)
         kept = self.embeddings[self._rows, slot]
         self.embeddings[self._rows, slot] = torch.where(where[:, None], embedding, kept)
-        self.added += where
-        self.draws += where
+
+
+@fused
+def _take_slot(
+    added: Tensor,
+    draws: Tensor,
+    streams: Tensor,
+    seed: Tensor,
+    where: Tensor,
+    capacity: int,
+    replacement: str,
+) -> Tensor:
+    """The slots (N,) for new embeddings, which are counted `where` they are stored."""
+    slot = added % capacity  # the next free slot, or the oldest
+    if replacement == "random":
+        slot = torch.where(added < capacity, slot, random_below(capacity, seed, streams, draws))
+    added += where
+    draws += where
+    return slot

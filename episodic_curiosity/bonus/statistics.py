@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from episodic_curiosity.support.compiling import fused
+
 
 class BonusStatistics(nn.Module):
     """Number, sum and sum of squares of the added values, kept on the device."""
@@ -15,8 +17,7 @@ class BonusStatistics(nn.Module):
 
     def add(self, values: Tensor, where: Tensor) -> None:
         """Adds the (N,) values where the (N,) mask is true."""
-        counted = values.double().masked_fill(~where, 0.0)
-        self.sums += torch.stack([where.sum(), counted.sum(), counted.square().sum()])
+        _add(self.sums, values, where)
 
     def mean_and_spread(self) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation, () each; zero if no value was added."""
@@ -31,3 +32,9 @@ class BonusStatistics(nn.Module):
         mean, spread = torch.stack(self.mean_and_spread()).tolist()
         self.sums.zero_()
         return {"bonus_mean": mean, "bonus_spread": spread}
+
+
+@fused
+def _add(sums: Tensor, values: Tensor, where: Tensor) -> None:
+    counted = values.double().masked_fill(~where, 0.0)
+    sums += torch.stack([where.sum(), counted.sum(), counted.square().sum()])

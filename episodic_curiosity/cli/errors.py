@@ -10,6 +10,8 @@ from episodic_curiosity.support.checks import printable
 from episodic_curiosity.support.machine import is_out_of_memory
 
 FAILED, MISTAKEN, INTERRUPTED = 1, 2, 130  # exit codes
+FULL = "not enough memory: lower the number of environments"
+NO_WORDS = ("", "std::bad_alloc")  # of a MemoryError from Python, or from a library in C++
 
 
 def call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
@@ -17,15 +19,17 @@ def call(command: Callable[[list[str]], None], arguments: list[str]) -> None:
     try:
         command(arguments)
         sys.stdout.flush()  # here, so that its errors are handled below
-    except (ValueError, ImportError, MemoryError) as error:  # an invalid request
-        stop(MISTAKEN, str(error) or "not enough memory")
+    except (ValueError, ImportError) as error:  # an invalid request
+        stop(MISTAKEN, str(error))
+    except MemoryError as error:
+        stop(MISTAKEN, FULL if str(error) in NO_WORDS else str(error))
     except FloatingPointError as error:  # a failure at run time
         stop(FAILED, str(error))
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
         reason = str(error).partition("\n")[0]
-        stop(FAILED, f"not enough memory: lower the number of environments ({reason})")
+        stop(FAILED, f"{FULL} ({reason})")
     except BrokenPipeError:  # the reader closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         sys.exit(FAILED)

@@ -8,14 +8,13 @@ Shapes: N environments, K memory slots, D embedding.
 """
 
 from collections.abc import Callable
-from functools import cache
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from episodic_curiosity.support.compiling import compile_varying
+from episodic_curiosity.support.compiling import compiles, fused
 
 ROWS_PER_CHUNK = 1024  # on a CPU, so that a layer's activations stay in the cache
 
@@ -82,9 +81,8 @@ class MlpComparator(nn.Module):
 
         For inference only: on a GPU the logits have no gradient.
         """
-        if stored.is_cuda:
-            logits: Tensor = _compiled_for(stored.shape[1:])(self, stored, asked)
-            return logits
+        if compiles(stored.device):
+            return _with_memory(self, stored, asked)
         layers = self.folded_layers()
         envs_per_chunk = max(1, ROWS_PER_CHUNK // stored.shape[1])
         chunks = zip(stored.split(envs_per_chunk), asked.split(envs_per_chunk), strict=True)
@@ -131,12 +129,7 @@ class FoldedLayers(NamedTuple):
         return torch.addmv(self.bias, x.float(), self.weight).view(num_envs, num_slots)
 
 
-@cache
-def _compiled_for(*_: object) -> Callable[..., Tensor]:
-    """One function per key: torch stops recompiling after 8 variants."""
-    return compile_varying(_with_memory, fixed=(nn.Module,))
-
-
+@fused
 def _with_memory(comparator: MlpComparator, stored: Tensor, asked: Tensor) -> Tensor:
     """In bfloat16: several times as fast on a GPU, and close enough (test_network.py)."""
     return comparator.folded_layers().compare(stored, asked, torch.bfloat16)

@@ -6,6 +6,7 @@ B pairs, D embedding.
 
 import copy
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypedDict
 
@@ -21,7 +22,7 @@ from episodic_curiosity.reachability.embedders import (
 )
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_views, short
-from episodic_curiosity.support.compiling import run_network
+from episodic_curiosity.support.compiling import fused, run_network
 from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.pixels import (
     autocast,
@@ -38,6 +39,7 @@ ComparatorName = Literal["mlp", "dot"]
 Branches = Literal["shared", "unshared"]
 CUSTOM: Literal["custom"] = "custom"
 EMBEDDING_SIZE = 512  # of the paper
+FIRST_HIDDEN = 512  # units in the first layer for vectors
 LAST_HIDDEN = 64  # inputs at least of an embedder's last layer
 
 
@@ -63,6 +65,10 @@ class RNetworkConfig:
         what, cpu = f"an embedding of {self.embedding_size:,}", torch.device("cpu")
         weights = 4 * LAST_HIDDEN * self.embedding_size
         check_memory(what, weights, cpu, "lower `embedding_size`")
+        # A weight for each feature and hidden unit, or a frame to find out an embedder's sizes.
+        inputs = 4 * prod(self.view_shape) * (FIRST_HIDDEN if self.embedder == "mlp" else 1)
+        what = f"an embedder of views {self.view_shape}"
+        check_memory(what, inputs, cpu, "lower `view_shape`")
         if self.frozen_embedding and self.comparator == "dot":
             raise ValueError(
                 "frozen_embedding with the dot comparator leaves nothing to train; "
@@ -196,9 +202,9 @@ class RNetwork(nn.Module):
         """
         self._check_ready()
         check_views("view", view, self.config.view_shape, self.device, where=where)
-        embeddings = self._embeddings(view, list(self.branches))
-        stored, asked = embeddings[0], embeddings[-1]
-        return Embeddings(self.comparator.stored(stored), self.comparator.asked(asked))
+        # A custom embedder may not compile.
+        embed = _embed_eagerly if self.config.embedder == CUSTOM else _embed
+        return Embeddings(*embed(self, view))
 
     def compare(self, stored: Tensor, asked: Tensor) -> Tensor:
         """Similarities (N, K) in [0, 1] of (N, K, D) memory slots and (N, D) queries."""
@@ -289,6 +295,15 @@ class RNetwork(nn.Module):
         found = find_folder(folder, "r_network")
         loaded: Self = saving.load(found, "r_network", make, device)
         return loaded
+
+
+def _embed_eagerly(r_network: RNetwork, view: Tensor) -> tuple[Tensor, Tensor]:
+    embeddings = r_network._embeddings(view, list(r_network.branches))
+    comparator = r_network.comparator
+    return comparator.stored(embeddings[0]), comparator.asked(embeddings[-1])
+
+
+_embed = fused(_embed_eagerly)
 
 
 def _make_branches(

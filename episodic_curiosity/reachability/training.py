@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from episodic_curiosity.reachability.drawn_once import keep_drawn
 from episodic_curiosity.reachability.experience import Experience, Window
-from episodic_curiosity.reachability.network import RNetwork
+from episodic_curiosity.reachability.network import CUSTOM, RNetwork
 from episodic_curiosity.reachability.pairs import (
     STEPS_PER_PAIR,
     Pairs,
@@ -29,6 +29,7 @@ from episodic_curiosity.support.checks import (
     check_views,
     short,
 )
+from episodic_curiosity.support.compiling import fused_in_training
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.support.progress import progress_bar
 
@@ -195,13 +196,26 @@ class _Descent:
         assert self._pairs is not None
         device = self._r_network.device
         first, second, reachable = _observations(self._experience, self._pairs, device)
-        logits = self._r_network(first, second)
-        loss = functional.binary_cross_entropy_with_logits(logits, reachable)
+        has_custom = self._r_network.config.embedder == CUSTOM  # which may not compile
+        loss_of = _loss_eagerly if has_custom else _loss
+        loss, share_correct = loss_of(self._r_network, first, second, reachable)
         self._optimiser.zero_grad()
         loss.backward()
         self._optimiser.step()
         self.loss.copy_(loss.detach())
-        self.sums += torch.stack([self.loss, _share_correct(logits, reachable)])
+        self.sums += torch.stack([self.loss, share_correct])
+
+
+def _loss_eagerly(
+    r_network: RNetwork, first: Tensor, second: Tensor, reachable: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The logistic loss of (B,) pairs, and the share of them that are told correctly."""
+    logits = r_network(first, second)
+    loss = functional.binary_cross_entropy_with_logits(logits, reachable)
+    return loss, _share_correct(logits, reachable)
+
+
+_loss = fused_in_training(_loss_eagerly)
 
 
 def _check_experience(name: str, experience: Experience, r_network: RNetwork) -> None:

@@ -4,7 +4,7 @@ Shapes: N environments, E episodes of each that count, T steps of the longest fi
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.randomness import random_bits, seed_words
 from episodic_curiosity.support.statistics import Summary, summarise
-from episodic_curiosity.worlds.base import Step, World, WorldSpec
+from episodic_curiosity.worlds.base import FinishingWorld, Step, World, WorldSpec
 
 STREAM = 0xE7A1  # keeps these random numbers apart from those of training
 CHECK_EVERY = 50  # steps between two checks for completion: each synchronises with the GPU
@@ -85,6 +85,11 @@ class Play:
         self.start = world.reset(seed)
         self._observation = self.start.observation.clone()
 
+    def finish(self, where: Tensor) -> None:
+        """Spares the episodes after the present one in the rows of a mask, if the world can."""
+        if self._world.spec.can_finish:
+            cast(FinishingWorld, self._world).finish(where)
+
     @torch.no_grad()
     def step(self) -> tuple[Step, Tensor]:
         """Acts once in every environment; returns the step and the actions that led to it."""
@@ -134,6 +139,7 @@ def evaluate(
     tally.follow(play.start)
 
     def play_once() -> None:
+        play.finish(tally.is_final)
         tally.add(*play.step())
 
     step = Captured(play_once, graph_device(spec.device, spec.can_capture))
@@ -202,6 +208,11 @@ class _Tally:
         self._kept[row, self._envs] = torch.where(ended[:, None], self._present, kept)
         self._finished += ended
         self._present.masked_fill_(ended[:, None], 0.0)
+
+    @property
+    def is_final(self) -> Tensor:
+        """(N,) bool, the present episode is the last one that counts, or none is."""
+        return self._finished >= self._rounds - 1
 
     def is_complete(self) -> bool:
         """Whether all episodes that count have ended; synchronises with the GPU."""

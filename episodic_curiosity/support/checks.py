@@ -263,8 +263,13 @@ def range_of(num_axes: int) -> str:
     return f"from {-LARGEST_FEATURE:g} to {LARGEST_FEATURE:g}"
 
 
-def first_difference(found: Mapping[str, Any], wanted: Mapping[str, Tensor]) -> str | None:
-    """Describes the first difference between saved and wanted tensors; None if equal."""
+def first_difference(
+    found: Mapping[str, Any], wanted: Mapping[str, Tensor], *, has_content: bool = True
+) -> str | None:
+    """Describes the first difference between saved and wanted tensors; None if equal.
+
+    Only shapes were read where `has_content` is false.
+    """
     if missing := sorted(wanted.keys() - found.keys()):
         return f"lacks {len(missing)} of the wanted tensors, first {missing[0]}"
     if extra := sorted(found.keys() - wanted.keys()):
@@ -276,6 +281,10 @@ def first_difference(found: Mapping[str, Any], wanted: Mapping[str, Tensor]) -> 
                 f"holds {name} as {other.dtype} {tuple(other.shape)}, "
                 f"wanted {tensor.dtype} {tuple(tensor.shape)}"
             )
+        if other.layout != torch.strided:
+            return f"holds {name} as {other.layout}, wanted a dense tensor"
+        if has_content and other.is_meta:
+            return f"holds {name} without content, on the meta device"
     return None
 
 

@@ -1,16 +1,19 @@
 """Functions compiled for a GPU once per process, for dynamic or a few fixed lengths."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from types import FunctionType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # The repr() of each network, which takes half a millisecond.
 _ARCHITECTURES: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
@@ -56,6 +59,74 @@ def compile_varying(
             return compiled(*arguments)
 
     return call
+
+
+def fused(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorates a function of tensors: on a GPU it is compiled, to a few kernels.
+
+    Tensors may have any length in their first dimension, and may be changed in place. Other
+    arguments are constants. There are no gradients. On a CPU, and inside a compiled function,
+    it is called as it is.
+    """
+    return _fused(function, differentiable=False)
+
+
+def fused_in_training(function: Callable[P, T]) -> Callable[P, T]:
+    """As `fused`, with gradients, and compiled again for every other length."""
+    return _fused(function, differentiable=True)
+
+
+def _fused(function: Callable[P, T], differentiable: bool) -> Callable[P, T]:
+    skipped = 0 if differentiable else 1  # dimensions of any length
+
+    @wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> T:
+        assert not named, "a fused function takes positional arguments"
+        if torch.compiler.is_compiling() or not _is_on_gpu(arguments):
+            return function(*arguments)  # type: ignore[call-arg]
+        variant = tuple(_variant(each, skipped) for each in arguments)
+        result: T = _fused_for(function, variant, differentiable)(*arguments)
+        return result
+
+    return call
+
+
+def _is_on_gpu(arguments: Iterable[object]) -> bool:
+    """True if the first tensor, which may be in a tuple, is on a GPU."""
+    for each in arguments:
+        if isinstance(each, Tensor):
+            return compiles(each.device)
+        if isinstance(each, tuple | list) and _is_on_gpu(each):
+            return True
+    return False
+
+
+def _variant(argument: Any, skipped: int) -> Hashable:
+    """What a compiled function depends on: all but the values and the skipped dimensions."""
+    if isinstance(argument, Tensor):
+        return argument.dtype, argument.dim(), argument.shape[skipped:]
+    if isinstance(argument, tuple | list):
+        return tuple(_variant(part, skipped) for part in argument)
+    if isinstance(argument, nn.Module):
+        return architecture(argument)
+    constant: Hashable = argument
+    return constant
+
+
+@cache
+def _fused_for(
+    function: Callable[..., Any], _: Hashable, differentiable: bool
+) -> Callable[..., Any]:
+    """One compiled function per variant: torch stops recompiling after 8."""
+    fixed: tuple[type, ...] = (object,) if differentiable else (nn.Module,)
+    return compile_varying(function, fixed=fixed, differentiable=differentiable)
+
+
+def architecture(network: nn.Module) -> str:
+    """The layers of a network; those of equal architecture share compiled functions."""
+    if network not in _ARCHITECTURES:
+        _ARCHITECTURES[network] = repr(network)
+    return _ARCHITECTURES[network]
 
 
 def mark_varying(tensors: Any, dim: int = 0) -> None:
@@ -111,11 +182,9 @@ def _twice(numbers: Tensor) -> Tensor:
 
 def run_network(network: nn.Module, inputs: Tensor) -> Tensor:
     """Runs a network on a batch; on a GPU compiled, once per architecture."""
-    if not inputs.is_cuda:
+    if torch.compiler.is_compiling() or not compiles(inputs.device):
         return _run(network, inputs)
-    if network not in _ARCHITECTURES:
-        _ARCHITECTURES[network] = repr(network)
-    compiled = _compiled_for(_ARCHITECTURES[network], inputs.shape[1:], inputs.dtype)
+    compiled = _compiled_for(architecture(network), inputs.shape[1:], inputs.dtype)
     outputs: Tensor = compiled(network, inputs)
     return outputs
 

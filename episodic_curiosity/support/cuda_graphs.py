@@ -26,6 +26,11 @@ class Captured:
         self._graph: torch.cuda.CUDAGraph | None = None
         self._num_calls = 0
 
+    @property
+    def has_graph(self) -> bool:
+        """True if there is a graph, or will be, which refers to the tensors of its capture."""
+        return self._gpu is not None
+
     def __call__(self, *arguments: object) -> None:
         if self._gpu is None:
             self._function(*arguments)

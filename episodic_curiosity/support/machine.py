@@ -41,13 +41,21 @@ def find_device(name: str) -> torch.device:
 
 def free_bytes(device: torch.device) -> int | None:
     """The free memory of the device in bytes; None if unknown."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
+    if device.type == "cuda":  # torch keeps memory that was freed
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + kept
     meminfo = Path("/proc/meminfo")
     if not meminfo.exists():
         return None
+    import resource  # not on every system
+
     sizes = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-    return int(sizes["MemAvailable"].split()[0]) * 1024
+    free = int(sizes["MemAvailable"].split()[0]) * 1024
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)  # as of `ulimit -v`
+    if most == resource.RLIM_INFINITY:
+        return free
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return max(0, min(free, most - pages * resource.getpagesize()))
 
 
 def check_memory(what: str, num_bytes: int, device: torch.device, advice: str) -> None:

@@ -3,7 +3,6 @@
 Shapes: B frames of C channels and h x w pixels.
 """
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from episodic_curiosity.support.compiling import compile_varying
+from episodic_curiosity.support.compiling import fused
 
 BLOCK = 4  # pixels on a side
 LARGE = 64  # pixels on a side from which bfloat16 is faster on a CPU; slower for smaller frames
@@ -66,20 +65,12 @@ def separate_blocks_to_input(blocks: Tensor, dtype: torch.dtype) -> Tensor:
 
 def blocks_to_input(frames: Tensor, dtype: torch.dtype, padding: int = 0) -> Tensor:
     """Converts frames to blocks of floats; on a GPU by one compiled kernel."""
-    work = _blocks_to_input
-    if frames.is_cuda:
-        work = _compiled_for(frames.shape[1:], frames.dtype, dtype, padding)
-    return work(frames, dtype, padding)
+    return _blocks_to_input(frames, dtype, padding)
 
 
+@fused
 def _blocks_to_input(frames: Tensor, dtype: torch.dtype, padding: int) -> Tensor:
     return to_input(to_blocks(frames, padding), dtype)
-
-
-@cache
-def _compiled_for(*_: object) -> Callable[..., Tensor]:
-    """One function per key: torch stops recompiling after 8 variants."""
-    return compile_varying(_blocks_to_input)
 
 
 def computing_in(device: torch.device, frame_shape: tuple[int, ...]) -> torch.dtype:

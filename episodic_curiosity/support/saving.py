@@ -94,7 +94,8 @@ def read_like(
     with _opened(path) as file:
         header, shapes = _read_description(file, path, kind)
         asked = _on_meta(path, kind, wanted, header)
-        if difference := first_difference(_widened(shapes, asked), asked):
+        found = _widened(shapes, asked)
+        if difference := first_difference(found, asked, has_content=False):
             raise LoadError(f"{path} {difference}{versions(header)}")
         return header["config"], _widened(_read_weights(file, path, header), asked)
 

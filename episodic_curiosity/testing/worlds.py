@@ -13,7 +13,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from episodic_curiosity.worlds.base import RedrawableWorld, RestorableWorld, Step, World
+from episodic_curiosity.worlds.base import (
+    FinishingWorld,
+    RedrawableWorld,
+    RestorableWorld,
+    Step,
+    TwoPartWorld,
+    World,
+)
 from episodic_curiosity.worlds.registry import find_family
 
 NUM_ENVS = 3
@@ -81,6 +88,27 @@ class WorldConformance:
                 if world.spec.has_position:
                     assert step.final_position is not None
 
+    def test_a_step_in_two_parts_is_the_same_step(self, new: MakeWorld) -> None:
+        world = cast(TwoPartWorld, new())
+        if not world.spec.steps_in_two:
+            pytest.skip("this world takes steps in one")
+        other = new()
+        world.reset()
+        other.reset()
+        for actions in actions_for(world, STEPS):
+            with pytest.raises(RuntimeError, match="begin_step"):
+                world.end_step()
+            world.begin_step(actions)
+            with pytest.raises(RuntimeError, match="end_step"):
+                world.begin_step(actions)
+            with pytest.raises(RuntimeError, match="end_step"):
+                world.reset()
+            step = world.end_step()
+            check_shapes(world, step)
+            if self.deterministic:
+                assert_equal(step, other.step(actions))
+        world.begin_step(actions_for(world, 1)[0])  # and it is closed within a step
+
     def test_what_was_returned_is_not_changed_afterwards(self, world: World) -> None:
         first = world.reset()
         returned = [field for field in first if field is not None]
@@ -139,6 +167,30 @@ class WorldConformance:
         state.pop(next(iter(state)))
         with pytest.raises(ValueError, match="state"):
             other.load_state(state)
+
+    def test_a_finished_environment_rests_until_a_reset(self, world: World) -> None:
+        if not world.spec.can_finish:
+            pytest.skip("this world always begins another episode")
+        own = cast(FinishingWorld, world)
+        own.reset()
+        rests = torch.zeros(NUM_ENVS, dtype=torch.bool, device=own.spec.device)
+        final = ~rests
+        final[1] = False
+        own.finish(final)
+        before = None
+        for action in actions_for(own, 2 * own.spec.episode_steps + 1):
+            step = own.step(action)
+            check_shapes(own, step)
+            assert torch.equal(step.first, step.terminated | step.truncated)
+            assert not step.first[rests].any()
+            assert (step.reward[rests] == 0).all()
+            if before is not None and before.position is not None:
+                assert step.position is not None
+                assert torch.equal(step.position[rests], before.position[rests])
+            before, rests = step, rests | (step.first & final)
+        assert torch.equal(rests, final)
+        assert own.reset().first.all()
+        own.step(actions_for(own, 1)[0])
 
     def test_snapshots_are_redrawn_exactly(self, world: World) -> None:
         if not world.spec.can_redraw:

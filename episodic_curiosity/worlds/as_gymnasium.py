@@ -4,18 +4,19 @@ gymnasium.make("EpisodicCuriosity/MazeSparse-v0")
 gymnasium.make_vec("EpisodicCuriosity/MazeSparse-v0", num_envs=16)
 """
 
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
 import torch
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.worlds.base import Step, World
+from episodic_curiosity.support.autoreset import AutoresetMode
+from episodic_curiosity.worlds.base import FinishingWorld, Step, World
 from episodic_curiosity.worlds.registry import BUILT_IN, make_world
 from episodic_curiosity.worlds.scenery import as_picture
 
@@ -66,13 +67,15 @@ class WorldEnv(gymnasium.Env[Array, Any]):
         begun = self._next if seed is None else None
         step = self._world.reset(seed) if begun is None else begun
         self._next = None
+        if self._world.spec.can_finish:  # the next episode begins at the next `reset`
+            cast(FinishingWorld, self._world).finish(torch.ones_like(step.first))
         return self._show(step.observation, step.view, step.position)
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Steps the environment; the observation that ends an episode is returned."""
         step = self._world.step(_actions(self._world, np.asarray(action)[None]))
         if bool(step.first):
-            self._next = step
+            self._next = None if self._world.spec.can_finish else step
             shown = self._show(step.final_observation, step.final_view, step.final_position)
         else:
             shown = self._show(step.observation, step.view, step.position)

@@ -65,6 +65,8 @@ class WorldSpec:
     snapshot_bytes: int = 0  # of one environment's snapshot; 0 if there are none
     can_capture: bool = False  # step() never synchronises: a CUDA graph can capture it
     can_capture_redraw: bool = False  # the same for redraw()
+    steps_in_two: bool = False  # begin_step() returns while the simulators work
+    can_finish: bool = False  # finish() spares episodes that nobody will play
     has_position: bool = False  # steps have `position`
     oracle_cell: float = 0.0  # side of a Grid-Oracle cell, in units of `position`
 
@@ -82,6 +84,19 @@ class World(Protocol):
 
     def close(self) -> None:
         """Releases processes, windows and files; safe to call again."""
+
+
+class TwoPartWorld(World, Protocol):
+    """A world whose spec says `steps_in_two`: `step` is `begin_step`, then `end_step`.
+
+    In between, the caller may do anything but call the world; `close` is always possible.
+    """
+
+    def begin_step(self, actions: Tensor) -> None:
+        """Lets the simulators take the actions, and returns before they have."""
+
+    def end_step(self) -> Step:
+        """Waits for the simulators and returns the step."""
 
 
 class RestorableWorld(World, Protocol):
@@ -105,6 +120,18 @@ class RedrawableWorld(World, Protocol):
 
     def redraw_observation(self, snapshots: Tensor) -> Tensor:
         """Renders the observations of any number of snapshots, also of `final_snapshot`."""
+
+
+class FinishingWorld(World, Protocol):
+    """A world whose spec says `can_finish`."""
+
+    def finish(self, where: Tensor) -> None:
+        """Begins no episode after the present one in the rows of an (N,) mask.
+
+        Each call replaces the mask; `reset` begins everywhere. Where a final episode has ended,
+        the step has `first` as ever but shows the newest observation of that episode; the
+        environment then ignores actions, stays where it is and is paid 0.
+        """
 
 
 class Rollout(NamedTuple):

@@ -18,7 +18,13 @@ from torch.nn import functional
 
 from episodic_curiosity.support.checks import first_difference
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
-from episodic_curiosity.worlds.base import RedrawableWorld, RestorableWorld, Step, World
+from episodic_curiosity.worlds.base import (
+    FinishingWorld,
+    RedrawableWorld,
+    RestorableWorld,
+    Step,
+    World,
+)
 
 BLACK = 0  # a value of `shown`; others are an image's number, from 1, or the seed of a noise
 SHOWN_BYTES = 8
@@ -77,6 +83,7 @@ class Television:
             task=f"{inner.task}+{programme}",
             action_names=(*names[:-1], "switch") if self._programme.switched else names,
             snapshot_bytes=inner.snapshot_bytes + SHOWN_BYTES if inner.can_redraw else 0,
+            steps_in_two=False,
         )
         self._images: dict[tuple[int, int], Tensor] = {}
         if self._programme.num_images:
@@ -120,6 +127,12 @@ class Television:
         self._shown.copy_(shown.masked_fill(step.first, BLACK))
         observation, view = self._paint_both(step.observation, step.view, self._shown)
         return step._replace(observation=observation, view=view)
+
+    def finish(self, where: Tensor) -> None:
+        """Begins no episode after the present one in the rows of an (N,) mask."""
+        if not self.spec.can_finish:
+            raise ValueError(f"{self.spec.task} cannot finish: it always begins episodes")
+        cast(FinishingWorld, self.world).finish(where)
 
     def close(self) -> None:
         """Closes the wrapped world."""

@@ -25,6 +25,7 @@ from ray.rllib.utils import force_list  # noqa: E402
 from ray.tune.registry import register_env  # noqa: E402
 
 import episodic_curiosity as ec  # noqa: E402
+from episodic_curiosity.adapters import rllib_kept  # noqa: E402
 from episodic_curiosity.adapters.rllib import (  # noqa: E402
     CuriosityCallback,
     CuriosityConnector,
@@ -39,6 +40,7 @@ from episodic_curiosity.testing.adapters import (  # noqa: E402
     ONLINE,
     AdapterConformance,
     Paid,
+    actions_after,
     curiosity,
     play,
 )
@@ -250,8 +252,14 @@ def test_the_statistics_are_those_of_all_runners():
         loop.close()
 
 
+def steps_of(connector):
+    return connector.take().calls.stepped.sum(axis=0)
+
+
 def test_what_is_kept_is_bounded():
-    """With room for five steps, a runner keeps five calls, and marks that some are missing."""
+    """With room for five steps, a runner keeps five of each environment, and what they began
+    with, and marks that some are missing.
+    """
     make = partial(ec.RND, (4,), num_steps=5)
     loop = runner_loop(make)
     assert loop.connector.copy.bonus.recent is None
@@ -261,13 +269,68 @@ def test_what_is_kept_is_bounded():
     assert len(calls.seen) == 4
     play(loop, 12, begin=False)
     calls = loop.connector.take().calls
-    assert calls.seen.shape == (5, NUM_ENVS, 4)
-    assert calls.action.shape == (5, NUM_ENVS)
+    assert calls.seen.shape == (len(calls.action), NUM_ENVS, 4)
+    assert calls.action.shape == calls.stepped.shape
+    assert calls.stepped.sum(axis=0).min() == 5
+    assert calls.stepped[2:].sum(axis=0).min() < 5  # not one call too many
     assert calls.opens[0].all()
     assert not calls.stepped[0].any()
     assert (calls.opens[1:] == (calls.seen[1:, :, 2] == 0)).all()  # where time is 0
     assert (calls.opens ^ calls.stepped).all()
     loop.close()
+
+
+@pytest.mark.parametrize("kind", [ec.E3B, ec.NGU, ec.ICM])
+def test_a_bonus_with_room_for_five_transitions_learns_from_five(kind):
+    """The same as one process would learn from, where runners see more in an iteration."""
+    make = partial(kind, (4,), num_actions=4, observation_dtype=torch.float32, num_steps=5)
+    held = []
+    for per_iteration in (17, 1):
+        loop = runner_loop(make)
+        loop.reset()
+        bonus = make(NUM_ENVS)
+        central = central_of([loop.connector], bonus)
+        found = [[] for _ in range(NUM_ENVS)]
+        for number in range(1, 18):
+            paid = loop.step(actions_after(found))
+            for row in np.flatnonzero(paid.stepped):
+                found[row].append(None)
+            if number % per_iteration == 0:
+                central.learning.record(central._side_by_side({0: loop.connector.take().calls}))
+        recent = bonus.recent if kind is ec.ICM else bonus.trail.recent
+        transitions = recent.take()
+        both = torch.cat([transitions.observation, transitions.next_observation], dim=1)
+        held.append(sorted(both.tolist()))
+        loop.close()
+    assert len(held[0]) == 5 * NUM_ENVS
+    assert held[0] == held[1]
+
+
+class Hoarder(Spy):
+    """Learns from all that it is shown, and does not say how much that is."""
+
+    learnt = ("remembered",)
+
+    def record(self, now):
+        pass
+
+    def learn(self, rollout=None):  # noqa: ARG002
+        return {}
+
+
+def test_a_bonus_without_a_ring_is_bounded_too(monkeypatch):
+    loop = runner_loop(Hoarder)
+    play(loop, 12)
+    every = len(loop.connector.take().calls.seen)
+    assert every == 13
+    monkeypatch.setattr(rllib_kept, "MOST_BYTES", 5 * NUM_ENVS * 4 * 4)
+    short = runner_loop(Hoarder)
+    with pytest.warns(RuntimeWarning, match="learns from the newest 5 steps of each env") as w:
+        play(short, 30)
+    assert len(w) == 1
+    assert steps_of(short.connector).min() == 5
+    for each in (loop, short):
+        each.close()
 
 
 def test_bonuses_that_cannot_learn_apart_are_refused():

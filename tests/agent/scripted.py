@@ -61,8 +61,10 @@ class Scripted:
         redraws: bool = False,
         restores: bool = True,
         positions: bool = True,
+        in_two: bool = False,
     ) -> None:
         self._steps = steps
+        self.calls: list[str] = []  # of a world that steps in two parts
         self._time = 0
         self.actions: list[Tensor] = []
         self.seeds: list[int | None] = []  # of the resets
@@ -79,6 +81,7 @@ class Scripted:
             episode_steps=len(steps),
             can_restore=restores,
             can_redraw=redraws,
+            steps_in_two=in_two,
             snapshot_bytes=24 if redraws else 0,
             has_position=positions,
             oracle_cell=30.0 if positions else 0.0,
@@ -91,6 +94,15 @@ class Scripted:
 
     def step(self, actions: Tensor) -> Step:
         self.actions.append(actions)
+        self._time += 1
+        return self._steps[self._time]
+
+    def begin_step(self, actions: Tensor) -> None:
+        self.calls.append("begin")
+        self.actions.append(actions)
+
+    def end_step(self) -> Step:
+        self.calls.append("end")
         self._time += 1
         return self._steps[self._time]
 

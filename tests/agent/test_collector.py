@@ -111,13 +111,14 @@ def test_beside_a_loop_by_hand(final):
     assert len(taken.unique()) == NUM_ACTIONS
 
 
+@pytest.mark.parametrize("in_two", [False, True])
 @pytest.mark.parametrize("continuous", [False, True])
 @pytest.mark.parametrize("needs_views", [False, True])
 def test_graphs_around_a_world_that_the_cpu_steps_change_nothing(
-    continuous, needs_views, monkeypatch
+    continuous, needs_views, in_two, monkeypatch
 ):
     def played() -> tuple[list[Rollout], dict[str, float]]:
-        world = Scripted(steps_of(), continuous=continuous, positions=False)
+        world = Scripted(steps_of(), continuous=continuous, positions=False, in_two=in_two)
         collector = collector_of(world, ByPlace(NUM_ENVS, needs_views))
         collector.reset()
         return play(collector), collector.tally.take()
@@ -137,6 +138,28 @@ def test_graphs_around_a_world_that_the_cpu_steps_change_nothing(
             if tensor is not None:
                 assert torch.equal(getattr(rollout, name), tensor), name
     assert found_tally == tallied
+
+
+@pytest.mark.parametrize("redraws", [False, True])
+def test_a_world_in_two_parts_is_paid_for_while_it_simulates(redraws):
+    def played(in_two: bool) -> tuple[list[Rollout], dict[str, float], list[str]]:
+        world = Scripted(steps_of(), redraws=redraws, in_two=in_two)
+        bonus = ByPlace(NUM_ENVS, needs_views=True)
+        pay = bonus.pay
+        bonus.pay = lambda now: world.calls.append("pay") or pay(now)
+        collector = collector_of(world, bonus)
+        collector.reset()
+        return play(collector), collector.tally.take(), world.calls
+
+    wanted, tallied, _ = played(in_two=False)
+    found, found_tally, calls = played(in_two=True)
+    for rollout, other in zip(found, wanted, strict=True):
+        for field, tensor in zip(rollout, other, strict=True):
+            assert (field is None and tensor is None) or torch.equal(field, tensor)
+    assert found_tally == tallied
+    # The reset pays for nothing, the last step of a rollout is paid for at its end.
+    rollout = ["begin", "end"] + (NUM_STEPS - 1) * ["begin", "pay", "end"] + ["pay"]
+    assert calls == ["pay"] + NUM_ROLLOUTS * rollout
 
 
 @pytest.mark.parametrize("reports_last", [True, False])
@@ -276,6 +299,15 @@ def test_a_world_that_begins_anew_plays_other_episodes_than_the_first_ones():
     assert first is None  # the seed that the world was made with
     assert once == again != later
     assert isinstance(once, int)
+
+
+@pytest.mark.parametrize("num_steps", [10**10, 10**18])
+def test_a_rollout_that_does_not_fit_is_refused_beforehand(num_steps):
+    world = Scripted(steps_of())
+    with pytest.raises(
+        MemoryError, match=rf"a rollout of {num_steps} steps x 3 env.* lower `ppo.num_steps`"
+    ):
+        Collector(world, agent_for(world), ByPlace(NUM_ENVS), num_steps, seed=0)
 
 
 def test_too_few_steps():

@@ -1,8 +1,11 @@
 """A collector fills one rollout again and again: PPO learns from each of its contents."""
 
+import weakref
+
 import torch
 
 from episodic_curiosity.agent import minibatches
+from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.support.cuda_graphs import Captured
 from tests.agent.playing import random_rollout
 from tests.agent.test_ppo import make_agent, make_ppo, weights_of
@@ -35,6 +38,27 @@ def assert_equal(ours, theirs):
 
 def test_a_rollout_that_is_filled_again_is_learnt_from_anew():
     assert_equal(learn(4, same_tensors=True), learn(4, same_tensors=False))
+
+
+def test_frames_of_the_last_update_are_freed_before_others_are_prepared(monkeypatch):
+    """A CPU's memory never has two copies of a rollout's frames as blocks."""
+    agent = Agent((3, 36, 36), 3)
+    ppo = make_ppo(agent)
+    prepare, prepared, alive = agent.prepare, [], []
+
+    def watched(observation):
+        alive.append([ref() is not None for ref in prepared])
+        blocks = prepare(observation)
+        prepared.append(weakref.ref(blocks))
+        return blocks
+
+    monkeypatch.setattr(agent, "prepare", watched)
+    rollout = random_rollout(6, 4, seed=0)
+    frames = torch.zeros(7, 4, 3, 36, 36, dtype=torch.uint8)
+    rollout = rollout._replace(observation=frames)
+    for number in range(3):
+        ppo.update(rollout, number)
+    assert alive == [[], [False], [False, False]]
 
 
 def test_a_captured_minibatch_learns_what_an_eager_one_does(monkeypatch):

@@ -348,6 +348,18 @@ def test_a_failure_is_one_line(monkeypatch, capsys, error, code):
     assert capsys.readouterr().err == f"curiosity: {error}\n"
 
 
+@pytest.mark.parametrize("error", [MemoryError(), MemoryError("std::bad_alloc")])
+def test_a_full_memory_without_words_gets_some(error, capsys):
+    def fail(_):
+        raise error
+
+    with pytest.raises(SystemExit) as stop:
+        errors.call(fail, [])
+    assert stop.value.code == 2
+    said = "curiosity: not enough memory: lower the number of environments\n"
+    assert capsys.readouterr().err == said
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -6,7 +6,13 @@ from torch import nn
 from torch._dynamo.utils import counters
 
 from episodic_curiosity.support import compiling
-from episodic_curiosity.support.compiling import compile_varying, compiled_size
+from episodic_curiosity.support.compiling import (
+    compile_varying,
+    compiled_size,
+    fused,
+    fused_in_training,
+    run_network,
+)
 
 
 def num_graphs():
@@ -90,3 +96,67 @@ def test_a_cpu_runs_networks_as_they_are():
     inputs = torch.rand(4, 3)
     assert torch.equal(compiling.run_network(model, inputs), model(inputs))
     assert num_graphs() == before
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch):
+    """Fused functions are compiled on a CPU, too, but for the kernels."""
+    monkeypatch.setattr(compiling, "compiles", lambda _: True)
+    compile_varying = compiling.compile_varying
+
+    def traced(function, **options):
+        return compile_varying(function, **options, backend="eager")
+
+    monkeypatch.setattr(compiling, "compile_varying", traced)
+
+
+@fused
+def add_where(total, rows, where, factor):
+    total += rows.sum(dim=0)
+    return torch.where(where, factor * rows[:, 0], 0.0)
+
+
+@pytest.mark.usefixtures("as_on_a_gpu")
+def test_a_fused_function_changes_its_arguments_and_is_compiled_for_any_rows():
+    before = num_graphs()
+    for count in (2, 7, 5):
+        total, rows = torch.ones(3), torch.rand(count, 3)
+        where = torch.arange(count) % 2 == 0
+        returned = add_where(total, rows, where, 3.0)
+        torch.testing.assert_close(total, 1.0 + rows.sum(dim=0))
+        torch.testing.assert_close(returned, torch.where(where, 3.0 * rows[:, 0], 0.0))
+    assert num_graphs() == before + 1
+    add_where(torch.ones(3), torch.rand(4, 3), torch.ones(4) > 0, 2.0)  # another constant
+    assert num_graphs() == before + 2
+    add_where(torch.ones(2), torch.rand(4, 2), torch.ones(4) > 0, 2.0)  # another shape
+    assert num_graphs() == before + 3
+
+
+def test_a_fused_function_is_called_as_it_is_on_a_cpu():
+    before = num_graphs()
+    total = torch.zeros(2)
+    assert add_where(total, torch.ones(3, 2), torch.ones(3) > 0, 2.0).tolist() == [2.0] * 3
+    assert total.tolist() == [3.0, 3.0]
+    assert num_graphs() == before
+
+
+@fused_in_training
+def squared_error(network, pair):
+    inputs, target = pair
+    return (run_network(network, inputs) - target).square().mean()
+
+
+@pytest.mark.usefixtures("as_on_a_gpu")
+def test_a_loss_that_is_fused_has_gradients_and_alike_networks_share_it():
+    pair = torch.rand(6, 3), torch.rand(6, 2)
+    before = num_graphs()
+    for _ in range(2):
+        network = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2))
+        squared_error(network, pair).backward()
+        gradient = network[0].weight.grad.clone()
+        network.zero_grad()
+        (network(pair[0]) - pair[1]).square().mean().backward()
+        torch.testing.assert_close(gradient, network[0].weight.grad)
+    assert num_graphs() == before + 1
+    squared_error(network, tuple(part[:4] for part in pair))
+    assert num_graphs() == before + 2

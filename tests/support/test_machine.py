@@ -29,6 +29,25 @@ print(resident())
 """
 
 
+LIMITED = """
+import resource, torch
+from episodic_curiosity.support.machine import free_bytes
+pages = int(open("/proc/self/statm").read().split()[0])
+used = pages * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 28), resource.RLIM_INFINITY))
+print(free_bytes(torch.device("cpu")))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_limit_of_the_shell_counts():
+    """`ulimit -v` leaves a process less than the machine has."""
+    said = subprocess.run(
+        [sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True
+    )
+    assert 1 << 27 < int(said.stdout) <= 1 << 28
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's option")
 def test_freed_memory_is_used_again_and_returned_at_the_end():
     said = subprocess.run(

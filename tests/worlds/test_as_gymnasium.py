@@ -108,6 +108,38 @@ def test_a_module_may_be_named_instead_of_imported():
     assert (said.stdout, said.returncode) == ("(8, 8, 3)\n", 0), said.stderr
 
 
+OLD = """
+import gymnasium.vector
+del gymnasium.vector.AutoresetMode
+gymnasium.__version__ = "1.0.0"
+import warnings
+with warnings.catch_warnings(record=True) as told:
+    import episodic_curiosity as ec
+print(*(each.message for each in told))
+print(ec.make_world("maze/sparse", num_envs=2, seed=0, view_size=(6, 8)).spec.view_shape)
+for use in ("import episodic_curiosity.adapters.gymnasium",
+            "ec.make_world('gym/CartPole-v1', num_envs=2, seed=0)"):
+    try:
+        exec(use)
+    except ImportError as error:
+        print(error)
+"""
+
+
+def test_a_gymnasium_that_is_too_old_is_said_in_a_sentence():
+    said = subprocess.run([sys.executable, "-c", OLD], capture_output=True, text=True)
+    sentence = (
+        "gymnasium must be of version 1.1 or newer, got 1.0.0: pip install --upgrade gymnasium"
+    )
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.splitlines() == [
+        f"no Gymnasium environments are registered: {sentence}",
+        "(3, 6, 8)",
+        sentence,
+        sentence,
+    ]
+
+
 def test_default_frames_are_84_by_84():
     env = gymnasium.make_vec("EpisodicCuriosity/MazeSparse-v0", num_envs=2, num_levels=2)
     assert env.reset()[0].shape == (2, 84, 84, 3)

@@ -5,7 +5,7 @@ Shapes: T steps of an episode, h x w pixels.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from torch import Tensor
@@ -13,7 +13,7 @@ from torch import Tensor
 from episodic_curiosity.bonus.base import Bonus, shown
 from episodic_curiosity.bonus.coverage import Coverage
 from episodic_curiosity.bonus.memory import EpisodicMemory
-from episodic_curiosity.worlds.base import Picture, Step, World
+from episodic_curiosity.worlds.base import FinishingWorld, Picture, Step, World
 from episodic_curiosity.worlds.scenery import Camera, Points
 
 
@@ -70,7 +70,9 @@ class Filmed:
     ) -> None:
         if world.spec.num_envs != 1:
             raise ValueError(f"one environment can be filmed, got {world.spec.num_envs}")
-        self.spec = replace(world.spec, can_capture=False)  # every step is recorded
+        self.spec = replace(  # every step is recorded
+            world.spec, can_capture=False, steps_in_two=False
+        )
         self.episodes: list[Episode] = []
         self._world, self._bonus, self._cameras = world, bonus, cameras
         self._memory: EpisodicMemory | None = getattr(bonus, "memory", None)
@@ -107,8 +109,16 @@ class Filmed:
             self._begin(step)
         return step
 
+    def finish(self, where: Tensor) -> None:
+        cast(FinishingWorld, self._world).finish(where)
+
     def close(self) -> None:
         self._world.close()
+
+    @property
+    def is_final(self) -> bool:
+        """True if the episode being played is the last one to be recorded."""
+        return len(self.episodes) == self._num_episodes
 
     @property
     def is_over(self) -> bool:

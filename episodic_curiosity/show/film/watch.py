@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from episodic_curiosity.support.importing import import_object
 from episodic_curiosity.worlds.base import World
 from episodic_curiosity.worlds.registry import find_family, make_world
@@ -73,7 +75,7 @@ def watch_run(
     agent = Agent.load(folder, find_device(run.device))
     with _opened(run, config) as scenery:
         bonus = load_bonus(run, scenery.world, folder)
-        return _film((run.task, run.method), agent, bonus, scenery, out, config)
+        return film((run.task, run.method), agent, bonus, scenery, out, config)
 
 
 def watch_untrained(task: str, out: Path, config: FilmConfig) -> Film:
@@ -84,7 +86,7 @@ def watch_untrained(task: str, out: Path, config: FilmConfig) -> Film:
     with _opened(run, config) as scenery:
         agent = make_agent(run, scenery.world.spec)
         bonus = NoBonus(1, None, find_device(run.device))
-        return _film((task, "untrained"), agent, bonus, scenery, out, config)
+        return film((task, "untrained"), agent, bonus, scenery, out, config)
 
 
 def _opened(run: Run, config: FilmConfig) -> contextlib.AbstractContextManager[Scenery]:
@@ -94,7 +96,7 @@ def _opened(run: Run, config: FilmConfig) -> contextlib.AbstractContextManager[S
     return open_scenery(run.task, config.height, **options)
 
 
-def _film(
+def film(
     title: tuple[str, str],
     agent: Agent,
     bonus: Bonus,
@@ -113,6 +115,7 @@ def _film(
     )
     play = Play(agent, filmed, deterministic=config.deterministic, seed=config.seed)
     while not filmed.is_over:
+        play.finish(torch.tensor([filmed.is_final], device=spec.device))
         play.step()
     story = Storyboard(
         title=title,

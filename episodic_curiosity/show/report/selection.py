@@ -18,7 +18,7 @@ from episodic_curiosity.experiments.results import (
 )
 from episodic_curiosity.experiments.sources import read_list, why_uncounted
 from episodic_curiosity.experiments.tables import EXPERIMENTS, Experiment, Row
-from episodic_curiosity.runs.record import differences
+from episodic_curiosity.runs.record import ABSENT, differences
 from episodic_curiosity.support.saving import LoadError
 
 Timing = Mapping[str, Any]
@@ -92,7 +92,13 @@ def _alike(group: Iterable[Result]) -> tuple[tuple[Result, ...], list[Problem]]:
     first, *others = sorted(group, key=lambda result: result.key.seed)
     alike, problems = [first], []
     for other in others:
-        paths = [path for path, *_ in differences(first.config, other.config)]
+        # A field that only one has is an option that came later; `_why_not` has checked it.
+        known = other.key.table in EXPERIMENTS
+        paths = [
+            path
+            for path, *values in differences(first.config, other.config)
+            if not (known and ABSENT in values)
+        ]
         if another := [path for path in paths if path != "seed"]:
             reason = f"differs in {another[0]} from seed {first.key.seed}"
             problems.append(_problem(other, reason))

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from episodic_curiosity.support.machine import num_cores
+from episodic_curiosity.support.machine import check_memory, num_cores
 from episodic_curiosity.worlds.ant.scene import CAMERA_TURN, FIELD_OF_VIEW
 
 NUM_POSITIONS, NUM_VELOCITIES, NUM_MOTORS = 15, 14, 8
+STATE_BYTES = 1200  # of one ant, S float64
 SUBSTEPS = 5  # per step, 0.01 s each
 # Each leg points to one of four corners; motor numbers start with the last leg.
 LEGS = ((1, 1), (-1, 1), (-1, -1), (1, -1))
@@ -93,6 +94,8 @@ class Ants:
 
     def __init__(self, num_ants: int) -> None:
         mujoco = import_mujoco()
+        what = f"a world of {num_ants} ants"
+        check_memory(what, STATE_BYTES * num_ants, torch.device("cpu"), "lower `num_envs`")
         model = mujoco.MjModel.from_xml_string(describe_ant())
         self._batch = mujoco.batch.Batch(model, num_ants, nthread=_num_threads())
         # Views of MuJoCo's arrays, not copies: writing to them moves the ants.

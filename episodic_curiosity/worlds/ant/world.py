@@ -6,6 +6,8 @@ R of them, F features.
 
 import hashlib
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from math import prod
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -20,6 +22,7 @@ from episodic_curiosity.support.checks import (
     check_type,
     first_difference,
 )
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds.ant import rules
 from episodic_curiosity.worlds.ant.body import NUM_MOTORS, NUM_POSITIONS, NUM_VELOCITIES, Ants
@@ -85,14 +88,19 @@ class AntWorld:
         self._ants = Ants(num_envs)
         self._episodes = rules.no_episodes(self._keys(num_envs, seed))
         self._begun = False
+        self._thread = ThreadPoolExecutor(1)
+        self._simulated: Future[Tensor] | None = None  # the unstable ants, after begin_step
         self._head: HeadCamera | None = None
         view_shape: tuple[int, ...] = (NUM_FEATURES,)
         if view_size is not None:
             view_size = check_size("view_size", view_size)
+            what, frames = f"a world of {num_envs} ants", 3 * num_envs * prod(view_size)
+            check_memory(what, frames, device, "lower `num_envs` or `view_size`")
             self._head = HeadCamera(view_size, self._device)
             view_shape = (3, *view_size)
         self._pictures: dict[tuple[int, int], OpenGLCamera] = {}
-        digest = hashlib.sha256(repr((task, split, episode_steps)).encode()).digest()
+        identity = (task, split, episode_steps, *([floor_period] if floor_period else ()))
+        digest = hashlib.sha256(repr(identity).encode()).digest()
         self._identity = torch.tensor(int.from_bytes(digest[:7], "big"))
         self.spec = WorldSpec(
             task=f"ant/{task}",
@@ -109,6 +117,7 @@ class AntWorld:
             can_restore=True,
             can_redraw=True,
             can_capture_redraw=True,
+            steps_in_two=True,
             snapshot_bytes=4 * SNAPSHOT_NUMBERS,
             has_position=True,
             oracle_cell=ORACLE_CELL,
@@ -116,6 +125,7 @@ class AntWorld:
 
     def reset(self, seed: int | None = None) -> Step:
         """Starts a new episode in every environment; a seed restarts the episode sequence."""
+        self._check_between()
         count = self.spec.num_envs
         if seed is not None:
             self._episodes = rules.no_episodes(self._keys(count, seed))
@@ -132,8 +142,19 @@ class AntWorld:
 
         The motors clip actions to [-1, 1]. An unstable simulation terminates the episode.
         """
+        self.begin_step(actions)
+        return self.end_step()
+
+    def begin_step(self, actions: Tensor) -> None:
+        """Lets MuJoCo simulate the actions in a thread of its own."""
         self._check_begun()
-        lost = self._ants.step(self._checked(actions))
+        self._simulated = self._thread.submit(self._ants.step, self._checked(actions))
+
+    def end_step(self) -> Step:
+        """Waits for MuJoCo and returns the step."""
+        if self._simulated is None:
+            raise RuntimeError("call begin_step() before end_step()")
+        lost, self._simulated = self._simulated.result(), None
         positions, episodes = self._ants.positions, self._episodes
         episodes.clock.add_(1)
         reward = torch.zeros(self.spec.num_envs)
@@ -197,13 +218,17 @@ class AntWorld:
         if difference := first_difference(state, fields):
             raise ValueError(f"this is not a state of {self.spec.task}: it {difference}")
         if int(state["identity"]) != int(self._identity):
-            raise ValueError("the state has another task, split or episode_steps")
+            raise ValueError(
+                "the state must be of a world of the same task, split, episode_steps and "
+                "floor_period, got one of another"
+            )
         for name, field in fields.items():
             field.copy_(state[name])
         self._begun = True
 
     def close(self) -> None:
-        """Frees the OpenGL cameras; safe to call again."""
+        """Ends the thread and frees the OpenGL cameras; safe to call again."""
+        self._thread.shutdown()
         while self._pictures:
             self._pictures.popitem()[1].close()
 
@@ -228,6 +253,11 @@ class AntWorld:
     def _check_begun(self) -> None:
         if not self._begun:
             raise RuntimeError("call reset() first: no episode has begun")
+        self._check_between()
+
+    def _check_between(self) -> None:
+        if self._simulated is not None:
+            raise RuntimeError("call end_step() first: MuJoCo is within a step")
 
     def _checked(self, actions: Tensor) -> Tensor:
         """Checks the actions and returns them on the CPU."""

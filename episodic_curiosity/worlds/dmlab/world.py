@@ -113,6 +113,8 @@ class DMLabWorld(WorkerWorld):
             num_actions=len(names),
             action_names=names,
             episode_steps=level.episode_steps,
+            steps_in_two=True,
+            can_finish=True,
             has_position=True,
             oracle_cell=ORACLE_CELL,
         )

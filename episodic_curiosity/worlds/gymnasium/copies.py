@@ -6,8 +6,9 @@ from typing import Any
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 
+from episodic_curiosity.support.autoreset import AutoresetMode
 from episodic_curiosity.worlds.gymnasium.packages import (
     Vectorization,
     find_package,

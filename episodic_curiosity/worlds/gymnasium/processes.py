@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Env
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import (
     CloudpickleWrapper,
     batch_space,
@@ -34,6 +34,7 @@ from gymnasium.vector.utils import (
 )
 from numpy.typing import NDArray
 
+from episodic_curiosity.support.autoreset import AutoresetMode
 from episodic_curiosity.support.checks import check_number
 from episodic_curiosity.worlds.processes.workers import MAX_RESTARTS, FaultLimit
 
@@ -70,6 +71,7 @@ class EnvProcesses(VectorEnv[Any, Any, Array]):
         memory = create_shared_memory(self.single_observation_space, num_envs, context)
         self._shared = read_from_shared_memory(self.single_observation_space, memory, num_envs)
         self._timeout = timeout
+        self._deadline = 0.0  # for the answers to the latest command
         self._seeds: Sequence[int | None] = [None] * num_envs
         self._restarts = np.zeros(num_envs, np.int64)
         self._faults = FaultLimit(num_envs)
@@ -88,7 +90,8 @@ class EnvProcesses(VectorEnv[Any, Any, Array]):
         """Starts an episode in every environment; `seed` is a list of N or None."""
         self._seeds = [None] * self.num_envs if seed is None else seed
         requests = [{"seed": one, "options": options} for one in self._seeds]
-        answers, failures = self._exchange("reset", requests)
+        self._ask("reset", requests)
+        answers, failures = self._await()
         self._infos = [
             self._replace(number, failures[number])[1] if answer is None else answer[1]
             for number, answer in enumerate(answers)
@@ -97,7 +100,16 @@ class EnvProcesses(VectorEnv[Any, Any, Array]):
 
     def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
         """Takes an action in every environment and begins the next episode where one ends."""
-        answers, failures = self._exchange("step", list(iterate(self.action_space, actions)))
+        self.begin_step(actions)
+        return self.end_step()
+
+    def begin_step(self, actions: Any) -> None:
+        """Lets every environment take its action, and returns before they have."""
+        self._ask("step", list(iterate(self.action_space, actions)))
+
+    def end_step(self) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
+        """Awaits what `begin_step` began; returns what `step` does."""
+        answers, failures = self._await()
         for number, failure in failures.items():
             _, info = self._replace(number, failure)
             before = list(iterate(self.observation_space, self._observations))
@@ -121,7 +133,8 @@ class EnvProcesses(VectorEnv[Any, Any, Array]):
 
     def render(self) -> tuple[Any, ...]:
         """Renders every environment."""
-        answers, failures = self._exchange("render", [None] * self.num_envs)
+        self._ask("render", [None] * self.num_envs)
+        answers, failures = self._await()
         if failures:
             self.close()
             raise ChildProcessError(_sentence(*next(iter(failures.items()))))
@@ -131,21 +144,26 @@ class EnvProcesses(VectorEnv[Any, Any, Array]):
         """Ends all processes."""
         self._dismissal()
 
-    def _exchange(
-        self, command: str, arguments: Sequence[Any]
-    ) -> tuple[list[Any], dict[int, str]]:
-        """Returns the N answers to a command, None where the process failed, and failures."""
+    def _ask(self, command: str, arguments: Sequence[Any]) -> None:
+        """Sends a command to all processes."""
         if not self._dismissal.alive:
             raise RuntimeError("this world is closed")
         try:
             for process, argument in zip(self.processes, arguments, strict=True):
                 process.ask(command, argument)
-            deadline = time.monotonic() + self._timeout
-            answers: list[Any] = []
-            failures = {}
+        except BaseException:
+            self.close()  # some have begun, others have not
+            raise
+        self._deadline = time.monotonic() + self._timeout
+
+    def _await(self) -> tuple[list[Any], dict[int, str]]:
+        """Returns the N answers to a command, None where the process failed, and failures."""
+        answers: list[Any] = []
+        failures = {}
+        try:
             for number, process in enumerate(self.processes):
                 try:
-                    answers.append(process.answer(deadline))
+                    answers.append(process.answer(self._deadline))
                 except _ProcessFailure as failure:
                     answers.append(None)
                     failures[number] = str(failure)

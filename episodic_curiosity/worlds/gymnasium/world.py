@@ -97,6 +97,7 @@ class GymnasiumWorld:
         self._split = split
         self._next_seed: int | None = seed
         self._begun = self._closed = False
+        self._is_within = False  # between begin_step and end_step
         self.spec = WorldSpec(
             task=task,
             num_envs=num_envs,
@@ -108,12 +109,14 @@ class GymnasiumWorld:
             num_actions=self._actions.num_actions,
             action_shape=self._actions.shape,
             episode_steps=limit,
+            steps_in_two=isinstance(self._env, EnvProcesses),
             has_position=oracle_cell is not None,
             oracle_cell=oracle_cell or 0.0,
         )
 
     def reset(self, seed: int | None = None) -> Step:
         """Starts a new episode in every environment; a seed restarts the episode sequence."""
+        self._check_between()
         seed = self._next_seed if seed is None else seed
         emitted, info = self._env.reset(seed=None if seed is None else self._seeds(seed))
         self._next_seed, self._begun = None, True
@@ -132,10 +135,40 @@ class GymnasiumWorld:
 
     def step(self, actions: Tensor) -> Step:
         """Steps every environment; the final_... fields are None unless an episode ends."""
+        if self.spec.steps_in_two:
+            self.begin_step(actions)
+            return self.end_step()
+        return self._step_of(self._env.step(self._chosen(actions)))
+
+    def begin_step(self, actions: Tensor) -> None:
+        """Lets environments in processes take the actions, and returns before they have."""
+        chosen = self._chosen(actions)
+        assert isinstance(self._env, EnvProcesses)
+        self._env.begin_step(chosen)
+        self._is_within = True
+
+    def end_step(self) -> Step:
+        """Waits for the environments and returns the step."""
+        if not self._is_within:
+            raise RuntimeError("call begin_step() before end_step()")
+        self._is_within = False
+        assert isinstance(self._env, EnvProcesses)
+        return self._step_of(self._env.end_step())
+
+    def _chosen(self, actions: Tensor) -> Any:
+        """The actions as the environments take them."""
         if not self._begun:
             raise RuntimeError("call reset() first: no episode has begun")
-        chosen = self._actions.to_host(actions, self.spec.num_envs)
-        emitted, reward, terminated, truncated, info = self._env.step(chosen)
+        self._check_between()
+        return self._actions.to_host(actions, self.spec.num_envs)
+
+    def _check_between(self) -> None:
+        if self._is_within:
+            raise RuntimeError("call end_step() first: the environments are within a step")
+
+    def _step_of(self, returned: tuple[Any, ...]) -> Step:
+        """A step of what the vector environment has returned."""
+        emitted, reward, terminated, truncated, info = returned
         terminated = np.asarray(terminated, np.bool_)
         truncated = np.asarray(truncated, np.bool_)
         ended = terminated | truncated

@@ -19,6 +19,7 @@ from episodic_curiosity.support.checks import (
     check_type,
     first_difference,
 )
+from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds.base import Picture, Split, Step, WorldSpec
@@ -280,15 +281,14 @@ class MazeWorld:
         check_actions("actions", actions, self.spec.num_envs)
         if actions.device != self._device:
             raise ValueError(f"actions must be on {self._device}, got {actions.device}")
-        outside = (actions < 0) | (actions >= count)
         if self._device.type == "cpu":
+            outside = (actions < 0) | (actions >= count)
             if outside.any():
                 raise ValueError(
                     f"actions must be in 0 .. {count - 1}, got {int(actions[outside][0])}"
                 )
             return actions
-        self._out_of_range |= outside.any()
-        return actions.long().clamp(0, count - 1)
+        return _within(actions, count, self._out_of_range)
 
     def _unpack(self, snapshots: Tensor) -> Scene:
         return snapshot.unpack(snapshots, self._state.sprite.shape[1])
@@ -331,3 +331,10 @@ class MazeWorld:
 
     def _position(self, position: Tensor) -> Tensor:
         return torch.cat((position, self._height), dim=1)
+
+
+@fused
+def _within(actions: Tensor, count: int, was_outside: Tensor) -> Tensor:
+    """The actions as valid indices; notes whether some were not."""
+    was_outside |= ((actions < 0) | (actions >= count)).any()
+    return actions.long().clamp(0, count - 1)

@@ -33,7 +33,13 @@ PARENT_CHECKS = 0.2  # seconds between checks that the parent is alive
 
 Fields = Mapping[str, tuple[Sequence[int], str]]  # name: shape and dtype for one environment
 Row = dict[str, NDArray[Any]]
-ASKED: Fields = {"action": ((), "int64"), "seed": ((), "uint32"), "last": ((), "bool")}
+ASKED: Fields = {
+    "action": ((), "int64"),
+    "seed": ((), "uint32"),
+    "last": ((), "bool"),
+    "is_final": ((), "bool"),
+    "rests": ((), "bool"),
+}
 ANSWERED: Fields = {
     "reward": ((), "float32"),
     "end": ((), "uint8"),
@@ -72,9 +78,10 @@ class Engine(Protocol):
 class Board:
     """Memory shared by a world and its workers: arrays of N rows, one per environment.
 
-    The world writes `action`, `seed` (of the next episode to begin) and `last` (truncate the
-    episode after this step); workers write the rest. `is_beginning` stays true where an episode
-    could not begin.
+    The world writes `action`, `seed` (of the next episode to begin), `last` (truncate the
+    episode after this step), `is_final` (begin no episode after this one) and `rests` (no
+    episode is played); workers write the rest. `is_beginning` stays true where an episode could
+    not begin.
     """
 
     def __init__(self, memory: int, num_envs: int, fields: Fields) -> None:
@@ -91,7 +98,7 @@ class Board:
             return made
 
         asked, answered = arrays(ASKED), arrays(ANSWERED)
-        self.action, self.seed, self.last = asked.values()
+        self.action, self.seed, self.last, self.is_final, self.rests = asked.values()
         self.reward, self.end, self.is_beginning = answered.values()
         self.present = arrays(fields)
         self.final = arrays(fields)
@@ -117,6 +124,8 @@ class Player:
 
     def begin(self) -> None:
         """Starts the next episode; a broken simulator is restarted once."""
+        if self._board.rests[self._row]:
+            return
         self._board.is_beginning[self._row] = True
         try:
             self._begin()
@@ -133,6 +142,9 @@ class Player:
         board before the next episode begins, which may fail.
         """
         board, row = self._board, self._row
+        if board.rests[row]:
+            board.reward[row] = 0.0
+            return
         end = End.BY_CLOCK if board.last[row] else End.NOT_YET
         try:
             reward, has_ended = self.engine.act(int(board.action[row]))
@@ -148,7 +160,7 @@ class Player:
             for name, field in self._present.items():
                 self._final[name][...] = field
         board.reward[row], board.end[row] = reward, end
-        if end is not End.NOT_YET:
+        if end is not End.NOT_YET and not board.is_final[row]:
             self.begin()
 
     def _begin(self) -> None:

@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.worlds.processes.worker import (
     BEGIN,
     STEP,
@@ -78,9 +80,12 @@ class Workers:
         check_at_least("num_workers", num_workers, 1)
         check_number("timeout", timeout, above=0.0)
         self._timeout = timeout
+        what, size = f"a world of {num_envs} environments", board_bytes(num_envs, fields)
+        check_memory(what, size, torch.device("cpu"), "lower `num_envs` or the frames")
         memory = os.memfd_create("environments")
-        os.truncate(memory, board_bytes(num_envs, fields))
+        os.truncate(memory, size)
         self.board = Board(memory, num_envs, fields)
+        self._deadline = 0.0  # for the answers to the latest command
         self.num_faults = 0  # episodes so far that were lost or skipped
         self._passed_over = np.zeros(num_envs, np.bool_)  # in the current step
         self._fault_limit = FaultLimit(num_envs)
@@ -113,13 +118,25 @@ class Workers:
         for worker in self._crew:
             if worker.process is None:
                 worker.start()
-        for worker, failure in self._exchange(BEGIN).items():
+        self._ask(BEGIN)
+        for worker, failure in self._await().items():
             logger.warning("%s: %s; restarted", worker, failure)
 
     def step(self) -> NDArray[np.uint8]:
         """Takes `board.action` in every environment; returns the (N,) values of `End`."""
+        self.begin_step()
+        return self.end_step()
+
+    def begin_step(self) -> None:
+        """Lets every environment take `board.action`; returns before they have."""
         self._check_open()
-        failures = self._exchange(STEP)
+        self._ask(STEP)
+
+    def end_step(self) -> NDArray[np.uint8]:
+        """Awaits what `begin_step` began; returns the (N,) values of `End`."""
+        self._check_open()
+        failures = self._await()
+        self._rest()
         faulty = (self.board.end == End.BY_FAULT) | self._passed_over
         broken = self._fault_limit.first_beyond(faulty)
         if faulty.any():
@@ -141,17 +158,24 @@ class Workers:
         if not self._dismissal.alive:
             raise RuntimeError("this world is closed")
 
-    def _exchange(self, command: bytes) -> dict["_Worker", str]:
-        """Sends a command to all workers and awaits them; returns the failures it replaced."""
-        failures = {}
+    def _ask(self, command: bytes) -> None:
+        """Sends a command to all workers."""
         self.board.end[:] = End.NOT_YET
         self.board.is_beginning[:] = self._passed_over[:] = False
         try:
             for worker in self._crew:
                 worker.ask(command)
-            deadline = time.monotonic() + self._timeout
+        except BaseException:
+            self.close()  # some have begun, others have not
+            raise
+        self._deadline = time.monotonic() + self._timeout
+
+    def _await(self) -> dict["_Worker", str]:
+        """Awaits the answers of all workers; returns the failures of those it replaced."""
+        failures = {}
+        try:
             for worker in self._crew:
-                if failure := worker.wait(deadline):
+                if failure := worker.wait(self._deadline):
                     failures[worker] = failure
                     self._replace(worker)
         except BaseException:
@@ -162,10 +186,12 @@ class Workers:
     def _replace(self, worker: "_Worker") -> None:
         """Starts a new process and new episodes, in up to MAX_RESTARTS attempts."""
         board, rows = self.board, worker.rows
-        lost = rows.start + np.flatnonzero(board.end[rows] == End.NOT_YET)
+        played = (board.end[rows] == End.NOT_YET) & ~board.rests[rows]
+        lost = rows.start + np.flatnonzero(played)
         for name, field in board.present.items():
             board.final[name][lost] = field[lost]
         board.reward[lost], board.end[lost] = 0.0, End.BY_FAULT
+        self._rest()
         for _ in range(MAX_RESTARTS):
             worker.stop(patience=0.0)
             # A seed that breaks the simulator is not tried again.
@@ -177,6 +203,10 @@ class Workers:
             if not (failure := worker.wait(time.monotonic() + self._timeout)):
                 return
         raise ChildProcessError(f"{worker} cannot be started: {failure}")
+
+    def _rest(self) -> None:
+        """Lets environments rest whose final episode has ended."""
+        self.board.rests |= self.board.is_final & (self.board.end != End.NOT_YET)
 
     def _report(self, worker: "_Worker", failure: str) -> None:
         """Logs which episodes were lost or skipped."""

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.support.checks import check_actions
+from episodic_curiosity.support.checks import check_actions, check_mask
 from episodic_curiosity.support.randomness import random_below, random_bits, seed_words
 from episodic_curiosity.worlds.base import SPLITS, Split, Step, WorldSpec
 from episodic_curiosity.worlds.processes.worker import End
@@ -39,13 +39,16 @@ class WorkerWorld:
         self._clock = np.zeros(spec.num_envs, np.int64)
         self._stagger = stagger
         self._begun = False
+        self._is_within = False  # between begin_step and end_step
 
     def reset(self, seed: int | None = None) -> Step:
         """Starts a new episode in every environment; a seed restarts the episode sequence."""
+        self._check_between()
         if seed is not None:
             self._key = self._keys(seed)
             self._episode.zero_()
         self._draw_seeds()
+        self._board.is_final[:] = self._board.rests[:] = False
         self.workers.begin()
         self._clock[:] = 0
         if self._stagger:
@@ -60,21 +63,44 @@ class WorkerWorld:
 
     def step(self, actions: Tensor) -> Step:
         """Steps every environment; the final_... fields are None unless an episode ends."""
+        self.begin_step(actions)
+        return self.end_step()
+
+    def begin_step(self, actions: Tensor) -> None:
+        """Lets the simulators take the actions, and returns before they have."""
         if not self._begun:
             raise RuntimeError("call reset() first: no episode has begun")
+        self._check_between()
         board = self._board
         board.action[:] = self._checked(actions)
         self._clock += 1
         np.equal(self._clock, self.spec.episode_steps, out=board.last)
-        end = self.workers.step()
+        self.workers.begin_step()
+        self._is_within = True
+
+    def end_step(self) -> Step:
+        """Waits for the simulators and returns the step."""
+        if not self._is_within:
+            raise RuntimeError("call begin_step() before end_step()")
+        self._is_within = False
+        board, end = self._board, self.workers.end_step()
         ended, terminated = end != End.NOT_YET, self._terminated(end)
         step = self._emit(board.reward, terminated, ended & ~terminated, first=ended)
         if not ended.any():
             return step
         self._clock[ended] = 0
-        self._episode += torch.from_numpy(ended)
+        self._episode += torch.from_numpy(ended & ~self._board.rests)
         self._draw_seeds()
         return self._with_final(step, np.flatnonzero(ended))
+
+    def _check_between(self) -> None:
+        if self._is_within:
+            raise RuntimeError("call end_step() first: the simulators are within a step")
+
+    def finish(self, where: Tensor) -> None:
+        """Begins no episode after the present one in the rows of an (N,) mask."""
+        check_mask("where", where, self.spec.num_envs, self.spec.device)
+        self._board.is_final[:] = where.cpu().numpy()
 
     def heading(self) -> Tensor:
         """(N,) float32: the players' headings in degrees, counter-clockwise from east."""

@@ -67,6 +67,8 @@ class ViZDoomWorld(WorkerWorld):
             num_actions=len(scenario.action_names),
             action_names=scenario.action_names,
             episode_steps=scenario.episode_steps,
+            steps_in_two=True,
+            can_finish=True,
             has_position=True,
             oracle_cell=ORACLE_CELL,
         )

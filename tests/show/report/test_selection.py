@@ -204,3 +204,20 @@ def test_what_was_set_aside_and_measured_again_is_no_problem(tmp_path):
     path.unlink()
     (reason,) = reasons(lay_out(tmp_path))
     assert f"{path.name}.damaged" in reason
+
+
+def test_seeds_measured_before_an_option_came_are_averaged_with_later_ones(tmp_path):
+    for seed, value in enumerate((10.0, 20.0)):
+        path = write(tmp_path, "table1", "ppo", "sparse", value, seed)
+    config = Result.read(path).config
+    without = {name: value for name, value in config["ppo"].items() if name != "bonus_head"}
+    rewrite(tmp_path, path, config=config | {"ppo": without})
+    layout = lay_out(tmp_path)
+    assert reasons(layout) == []
+    assert dict(zip(*plain_numbers(layout), strict=True))["seeds"] == "2"
+
+
+def plain_numbers(layout):
+    """The head and the only row of Table 1's numbers."""
+    head, (row,), _ = numbers_table(grid_of(layout, "table1"))
+    return head, [getattr(cell, "text", cell) for cell in row]

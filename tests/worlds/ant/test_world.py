@@ -164,6 +164,14 @@ def test_a_lost_ant_ends_its_episode(tmp_path, monkeypatch):
     assert step.observation[2].abs().max() < 2  # of a new episode
 
 
+def test_more_ants_than_fit_are_refused_beforehand():
+    for options in ({"num_envs": 10**10, "view_size": None}, {"num_envs": 10**8}):
+        with pytest.raises(
+            MemoryError, match=r"a world of 10*0 ants needs .*: lower `num_envs`"
+        ):
+            make(**options)
+
+
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="there is no task 'ant/maze'; choose one of"):
         make("maze")
@@ -181,8 +189,9 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match="actions must be finite"):
         world.step(torch.full((3, 8), torch.nan))
     state = world.state()
-    with pytest.raises(ValueError, match="another task"):
-        make("escape-circle").load_state(state)
+    for other in (make("escape-circle"), make(floor_period=2)):
+        with pytest.raises(ValueError, match="must be of a world of the same task, split"):
+            other.load_state(state)
     with pytest.raises(ValueError, match="not a state of ant/no-reward: it holds"):
         make(num_envs=2).load_state(state)
 

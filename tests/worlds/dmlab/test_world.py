@@ -8,6 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.bonus.nothing import NoBonus
+from episodic_curiosity.runs.evaluate import evaluate
+from episodic_curiosity.show.film.config import FilmConfig
+from episodic_curiosity.show.film.watch import film, open_scenery
+from episodic_curiosity.worlds.as_gymnasium import WorldEnv, WorldVectorEnv
 from episodic_curiosity.worlds.base import SPLITS
 from episodic_curiosity.worlds.dmlab import world as module
 from episodic_curiosity.worlds.dmlab.far_starts import path_lengths
@@ -232,6 +238,50 @@ def test_levels_are_kept_in_a_folder(make, tmp_path):
         world.step(act(world))
         assert len(list(cache.glob("*.pk3"))) == 6
         assert {path.suffix for path in cache.iterdir()} == {".pk3", ""}
+
+
+def levels_in(folder: Path) -> int:
+    return len(list(folder.glob("*.pk3")))
+
+
+def test_an_evaluation_compiles_only_the_levels_that_it_plays(make, tmp_path):
+    for num_episodes, task in ((3, "sparse"), (7, "sparse"), (3, "no-reward+noise-action")):
+        cache = tmp_path / f"{task} {num_episodes}"
+        world = make(task, num_envs=3, level_cache=cache, episode_steps=4, **SMALL)
+        agent = Agent(world.spec.observation_shape, world.spec.num_actions)
+        evaluation = evaluate(agent, world, num_episodes=num_episodes)
+        assert levels_in(cache) == len(evaluation.length)
+        assert (evaluation.length == 4).all()
+
+
+def test_a_film_compiles_only_the_levels_that_it_shows(build, tmp_path):  # noqa: ARG001
+    pytest.importorskip("PIL")
+    cache = tmp_path / "levels"
+    with open_scenery(
+        "dmlab/sparse", 24, seed=0, level_cache=cache, episode_steps=4, **SMALL
+    ) as scenery:
+        spec = scenery.world.spec
+        agent, config = Agent(spec.observation_shape, spec.num_actions), FilmConfig(episodes=2)
+        bonus = NoBonus(1, None, spec.device)
+        film(("dmlab/sparse", ""), agent, bonus, scenery, tmp_path / "film.gif", config)
+    assert levels_in(cache) == 2
+
+
+def test_an_environment_compiles_the_next_level_at_its_reset(build, tmp_path):  # noqa: ARG001
+    options = {"episode_steps": 2, **SMALL}
+    env = WorldEnv("dmlab/sparse", level_cache=tmp_path, **options)
+    batch = WorldVectorEnv("dmlab/sparse", num_envs=1, **options)
+    (one, _), (many, _) = env.reset(seed=5), batch.reset(seed=5)
+    for number in (1, 2, 3):
+        assert np.array_equal(one, many[0])
+        for _ in range(2):
+            one, *_ = env.step(0)
+            many, *_, infos = batch.step(np.array([0]))
+        assert np.array_equal(one, infos["final_obs"][0])
+        assert levels_in(tmp_path) == number
+        one, _ = env.reset()
+    env.close()
+    batch.close()
 
 
 def test_an_old_build_is_played_without_a_temporary_folder(make, build, tmp_path):

@@ -228,6 +228,39 @@ def test_a_broken_episode_is_begun_by_one_process_only(make, tmp_path):
     assert log.read_text().split() == ["10", "60", "60", "61"]
 
 
+def test_no_episode_begins_after_the_final_one(make, tmp_path):
+    log = tmp_path / "begun"
+    workers = make(num_workers=1, log=str(log))
+    begin(workers)
+    workers.board.is_final[:] = [True, True, True, False, False]
+    workers.board.seed[:] = range(20, 25)
+    ends = step(workers, END, COUNT, COUNT, END, COUNT, last=(1,))
+    assert ends == [End.BY_TASK, End.BY_CLOCK, End.NOT_YET, End.BY_TASK, End.NOT_YET]
+    assert workers.board.present["seed"].tolist() == [10, 11, 12, 23, 14]
+    assert counts(workers) == [0, 1, 1, 0, 1]  # the newest observation stays
+    for number in (2, 3):
+        assert step(workers, *[COUNT] * 5) == GOES_ON
+        assert counts(workers) == [0, 1, number, number - 1, number]
+        assert workers.board.reward.tolist() == [0, 0, number, number - 1, number]
+    assert log.read_text().split() == ["10", "11", "12", "13", "14", "23"]
+
+
+def test_a_worker_that_dies_begins_no_episode_that_nobody_plays(make, tmp_path):
+    log = tmp_path / "begun"
+    workers = make(num_workers=1, log=str(log))
+    begin(workers)
+    workers.board.is_final[:] = [True, True, False, False, False]
+    step(workers, END, *[COUNT] * 4)
+    workers.board.seed[:] = range(20, 25)
+    ends = step(workers, CRASH, *[COUNT] * 4)  # it rests, and does nothing
+    assert ends == GOES_ON
+    ends = step(workers, COUNT, CRASH, *[COUNT] * 3)
+    assert ends == [End.NOT_YET, *[End.BY_FAULT] * 4]
+    assert log.read_text().split()[5:] == ["22", "23", "24"]
+    assert step(workers, *[COUNT] * 5) == GOES_ON
+    assert workers.board.reward.tolist() == [0, 0, 1, 1, 1]
+
+
 def test_what_cannot_start_says_why(make):
     workers = make(num_envs=1, starts=False)
     with pytest.raises(
@@ -311,6 +344,11 @@ def test_nothing_outlives_a_parent(by, tmp_path):
         parent.wait(TIMEOUT)
     assert have_ended(groups)
     assert eventually(lambda: not list(tmp_path.iterdir()))
+
+
+def test_more_environments_than_fit_are_refused_beforehand(make):
+    with pytest.raises(MemoryError, match=r"a world of 10000000000 env.* lower `num_envs`"):
+        make(num_envs=10**10)
 
 
 @pytest.mark.parametrize("wrong", [{"num_workers": 0}, {"num_envs": 0}, {"timeout": 0.0}])

@@ -21,7 +21,7 @@ NUM_ENVS, NUM_STEPS, UPDATES = 4, 32, 3
 
 
 class Saboteur:
-    """Makes a world whose engines and workers suffer while it is played."""
+    """Makes a world whose engines and workers suffer within the steps of a run."""
 
     def __init__(self) -> None:
         self.groups: list[int] = []  # the workers after the newest step
@@ -29,10 +29,12 @@ class Saboteur:
 
     def make(self, *task, **options):
         self.world = make_world(*task, **options, timeout=3.0)
-        self._step, self.world.step = self.world.step, self.step
+        self._begin_step, self.world.begin_step = self.world.begin_step, self.begin_step
+        self._end_step, self.world.end_step = self.world.end_step, self.end_step
         return self.world
 
-    def step(self, actions):
+    def begin_step(self, actions):
+        self._begin_step(actions)
         self.num_steps += 1
         workers = self.world.workers
         if self.num_steps == 10:
@@ -41,8 +43,11 @@ class Saboteur:
             os.kill(engines(workers.pids)[0], signal.SIGSTOP)
         elif self.num_steps == 40:
             os.kill(workers.pids[1], signal.SIGKILL)
-        step = self._step(actions)
-        self.groups, self.num_engines = workers.pids, len(engines(workers.pids))
+
+    def end_step(self):
+        step = self._end_step()
+        pids = self.world.workers.pids
+        self.groups, self.num_engines = pids, len(engines(pids))
         return step
 
 

@@ -1,0 +1,69 @@
+"""A step, an update and a fit with their functions compiled, as on a GPU, but for the kernels.
+
+The rules and the renderer of the mazes have tests of their own.
+"""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from episodic_curiosity.bonus import icm
+from episodic_curiosity.reachability import comparators
+from episodic_curiosity.runs.train import Parts
+from episodic_curiosity.support import compiling
+from episodic_curiosity.worlds.registry import make_world
+from tests.runs.tiny_runs import tiny_run
+
+NUM_UPDATES = 2
+
+
+@pytest.fixture
+def compile_all(monkeypatch):
+    """Returns a function: from then on, fused functions are compiled on a CPU, too."""
+    compile_varying = compiling.compile_varying
+
+    def traced(function, **options):
+        return compile_varying(function, **options, backend="eager")
+
+    def begin():
+        for module in (compiling, comparators, icm):
+            monkeypatch.setattr(module, "compiles", lambda _: True)
+        monkeypatch.setattr(compiling, "compile_varying", traced)
+
+    return begin
+
+
+def play(method, folder):
+    """The rollouts and the metrics of two updates."""
+    run = tiny_run(method, "maze/sparse")
+    if run.r_network is not None:
+        run = replace(run, r_network=run.r_network.with_architecture("small"))
+    torch.manual_seed(0)
+    world = make_world(run.task, num_envs=4, seed=0, **run.world.options("train"))
+    parts = Parts.make(run, world, folder)
+    if parts.r_network is not None:
+        parts.r_network.fitted.fill_(True)
+    parts.collector.reset()
+    seen = []
+    for number in range(NUM_UPDATES):
+        rollout = parts.collector.collect()
+        kept = {
+            name: field.clone()
+            for name, field in rollout._asdict().items()
+            if field is not None
+        }
+        seen.append((kept, parts.ppo.update(rollout, number) | parts.metrics()))
+    return seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["ppo", "ppo+oracle", "ppo+icm", "ppo+ec"])
+def test_compiled_functions_do_what_plain_ones_do(method, tmp_path, compile_all):
+    plain = play(method, tmp_path)
+    compile_all()
+    compiled = play(method, tmp_path)
+    for (rollout, metrics), (other, other_metrics) in zip(plain, compiled, strict=True):
+        for name, field in rollout.items():
+            torch.testing.assert_close(other[name], field, rtol=1e-3, atol=2e-3)
+        assert other_metrics == pytest.approx(metrics, rel=0.02, abs=2e-3, nan_ok=True)
