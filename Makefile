@@ -15,7 +15,7 @@ PARALLEL := OMP_NUM_THREADS=1 $(PYTEST) -n auto --dist loadgroup
 
 .PHONY: demo quick test test-gpu check format lint types docs bench soak pictures clean
 
-demo: $(READY)  ## a curious agent beside plain PPO, on two CPU cores
+demo: $(READY)  ## curious agents beside plain PPO, on two CPU cores
 	$(BIN)/python examples/demo.py
 
 quick: $(READY)  ## the tests that take under two minutes together

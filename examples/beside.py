@@ -14,6 +14,11 @@ from examples.page_parts import card, picture
 from examples.trained import Trained, mean_coverage
 from examples.walks import Walk, walk
 
+TITLE = "Curiosity in a maze without reward"
+LEAD = (
+    "Agents learn to explore mazes from pictures. The curious ones get a bonus whenever they "
+    "see something that is far from everything they remember."
+)
 PLAIN, CURIOUS = 1, 2  # colours of the page
 NUM_LEVELS_SHOWN = 4
 SHARE = Axis("right", ".0%", shows=(0.5, 1.0))
@@ -26,9 +31,17 @@ HOW_FITTED = {
 
 
 def beside_page(
-    plain: Sequence[Trained], curious: Sequence[Trained], *, command: str, episodes: int
+    plain: Sequence[Trained],
+    curious: Sequence[Trained],
+    *,
+    command: str,
+    episodes: int,
+    before: Sequence[str] = (),
 ) -> str:
-    """Returns the page, from the folders of runs that differ only in method and seed."""
+    """Returns the page, from the folders of runs that differ only in method and seed.
+
+    The sections `before` are those of the shipped agents.
+    """
     everyone = [*plain, *curious]
     ratio = mean_coverage(curious) / mean_coverage(plain)
     tiles = [
@@ -37,11 +50,11 @@ def beside_page(
         page.number(f"{ratio:.2f} times", "The curious agent covers", "as many, on average"),
     ]
     return page.page(
-        "Curiosity in a maze without reward",
-        "Two agents learn to explore mazes from pictures. One of them gets a bonus whenever "
-        "it sees something that is far from everything it remembers.",
+        TITLE,
+        LEAD,
         [
-            page.row(tiles, "numbers"),
+            *before,
+            page.section("Trained just now", page.row(tiles, "numbers")),
             _about(curious[0].run),
             page.section("Learning", *_learning(everyone, curious)),
             *_from_above(plain[0], curious[0]),
@@ -49,6 +62,12 @@ def beside_page(
             _commands(everyone, command, episodes),
         ],
     )
+
+
+def first_page(before: Sequence[str]) -> str:
+    """Returns the page while the pair is being trained."""
+    later = page.paragraph("Two small agents are being trained; this page will show them.")
+    return page.page(TITLE, LEAD, [*before, page.section("Trained just now", later)])
 
 
 def _tile(group: Sequence[Trained]) -> str:
@@ -174,7 +193,7 @@ def _measured(everyone: Sequence[Trained]) -> str:
         page.paragraph(
             "Cells covered in an episode, on unseen levels. The interval is over the episodes "
             "of one trained agent; another seed trains another agent. Training times are for "
-            f"a machine with {os.cpu_count()} cores."
+            f"one thread each, side by side, on a machine with {os.cpu_count()} cores."
         ),
         page.table((*head, "minutes"), rows),
     )

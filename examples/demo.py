@@ -1,27 +1,34 @@
-"""Compares a curious agent with plain PPO in a small maze without reward, on a CPU.
+"""Compares curious agents with plain PPO in mazes without reward, on a CPU.
 
     python examples/demo.py --steps 250_000 --seed 0 --method ppo+ec --out runs/demo
 
-Trains both, evaluates both on unseen levels, prints their coverage and writes OUT/demo.html.
-A second call resumes an interrupted first one.
+First plays and films the agents that the package ships, on unseen levels. Then trains a small
+pair, plain and curious, evaluates both on unseen levels, and prints their coverage. Writes
+OUT/demo.html after each part. A second call resumes an interrupted first one. Each agent is
+played or trained in a process of its own with one thread, two at a time.
 """
 
 import argparse
 import dataclasses
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+import torch
+
 from episodic_curiosity.runs.config import Run
-from episodic_curiosity.runs.evaluate_folder import evaluate_run
 from episodic_curiosity.runs.presets import resolve
-from episodic_curiosity.runs.train import train
+from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.saving import write_atomically
 from episodic_curiosity.support.statistics import Summary
 from episodic_curiosity.worlds.maze.family import MazeConfig
-from examples.beside import beside_page
-from examples.trained import Trained, mean_coverage
+from examples.beside import beside_page, first_page
+from examples.shipped import folders_to_show, shipped_sections, show, shown_table
+from examples.trained import Trained, mean_coverage, newest_metrics, train_and_evaluate
+from examples.workers import workers
 
 STEPS = 250_000
 ENTROPY = 0.01  # coefficient for both agents; with the paper's, such short runs settle early
@@ -40,20 +47,23 @@ def small_run(method: str, steps: int, seed: int) -> Run:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = read_options(arguments)
-    seeds = range(options.seed, options.seed + options.seeds)
+    path = options.out / "demo.html"
+    torch.set_num_threads(1)
     try:
-        plain = [learn("ppo", seed, options) for seed in seeds]
-        curious = [learn(options.method, seed, options) for seed in seeds]
+        with workers() as pool:
+            before = show_shipped(pool, path)
+            plain, curious = train_pairs(pool, options)
     except ValueError as error:
         sys.exit(f"demo: {error}")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenProcessPool):
         sys.exit("demo: stopped; run the same command to resume")
     print(f"\n{coverage_table(plain, curious)}")
     command = " \\\n  ".join(["python examples/demo.py", *in_full(options)])
-    content = beside_page(plain, curious, command=command, episodes=options.episodes)
-    path = options.out / "demo.html"
+    content = beside_page(
+        plain, curious, command=command, episodes=options.episodes, before=before
+    )
     write_atomically({path: content.encode()})
-    print(f"\nLearning curves, paths from above and memory: {path}")
+    print(f"\nFilms, learning curves, paths from above and memory: {path}")
 
 
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -78,13 +88,56 @@ def in_full(options: argparse.Namespace) -> list[str]:
     return [f"--{name} {shlex.quote(str(value))}" for name, value in vars(options).items()]
 
 
-def learn(method: str, seed: int, options: argparse.Namespace) -> Trained:
-    """Trains or resumes an agent and evaluates it on unseen levels."""
-    run = small_run(method, options.steps, seed)
-    folder = options.out / f"{method.replace('+', '_')}__s{seed}"
-    print(f"{method}, seed {seed}: {options.steps:,} steps, in {folder}")
-    train(run, folder, resume=True)
-    return Trained(run, folder, evaluate_run(folder, episodes=options.episodes))
+def show_shipped(pool: ProcessPoolExecutor, path: Path) -> list[str]:
+    """Plays the shipped agents and writes the page with them; returns its sections."""
+    folders = folders_to_show()
+    if not folders:
+        return []
+    names = ", ".join(folder.name for folder in folders)
+    print(f"Playing and filming the shipped agents in unseen mazes: {names}")
+    films = path.parent / "films"
+    films.mkdir(parents=True, exist_ok=True)
+    # Those with an R-network take longest, so they begin.
+    order = sorted(folders, key=lambda folder: not (folder / "r_network.safetensors").exists())
+    jobs = {folder: pool.submit(show, folder, films) for folder in order}
+    shown = [jobs[folder].result() for folder in folders]
+    sections = shipped_sections(shown)
+    write_atomically({path: first_page(sections).encode()})
+    print(f"\n{shown_table(shown)}\n\nTheir films, side by side: {path}\n")
+    return sections
+
+
+def train_pairs(
+    pool: ProcessPoolExecutor, options: argparse.Namespace
+) -> tuple[list[Trained], list[Trained]]:
+    """Trains or resumes the plain and the curious agents, with progress, and evaluates them."""
+    seeds = range(options.seed, options.seed + options.seeds)
+    jobs: dict[Path, Future[Trained]] = {}
+    for seed in seeds:
+        for method in ("ppo", options.method):
+            run = small_run(method, options.steps, seed)
+            folder = options.out / f"{method.replace('+', '_')}__s{seed}"
+            print(f"{method}, seed {seed}: {options.steps:,} steps, in {folder}")
+            jobs[folder] = pool.submit(train_and_evaluate, run, folder, options.episodes)
+    watch_progress(jobs, len(jobs) * options.steps)
+    trained = [future.result() for future in jobs.values()]
+    return trained[::2], trained[1::2]
+
+
+def watch_progress(jobs: Mapping[Path, Future[Trained]], total: int) -> None:
+    """Shows the steps of all runs, and the newest coverage of each, until they have ended."""
+    if any("ppo_ec" in folder.name for folder in jobs):
+        print("A curious agent fits its R-network first, which takes a minute or more.")
+    names = [folder.name for folder in jobs]
+    begun = sum(newest_metrics(folder)["steps"] for folder in jobs)
+    with Progress(total, int(begun), shown=names) as display:
+        while wait(jobs.values(), timeout=1.0, return_when=FIRST_EXCEPTION).not_done:
+            newest = {folder.name: newest_metrics(folder) for folder in jobs}
+            steps = sum(line["steps"] for line in newest.values())
+            lines = [(name, line) for name, line in newest.items() if line.get("coverage")]
+            display.update(int(steps), {name: line["coverage"] for name, line in lines})
+            if any(job.done() and job.exception() for job in jobs.values()):
+                break
 
 
 def coverage_table(plain: Sequence[Trained], curious: Sequence[Trained]) -> str:

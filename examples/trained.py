@@ -8,7 +8,9 @@ import numpy as np
 
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import Evaluation
-from episodic_curiosity.runs.metrics_files import read_metrics, read_timing
+from episodic_curiosity.runs.evaluate_folder import evaluate_run
+from episodic_curiosity.runs.metrics_files import METRICS, read_metrics, read_timing
+from episodic_curiosity.runs.train import train
 from episodic_curiosity.support.statistics import Summary
 
 
@@ -33,6 +35,18 @@ class Trained(NamedTuple):
     def minutes(self) -> float:
         """Total training time, over all resumes."""
         return read_timing(self.folder)[-1]["seconds"] / 60
+
+
+def train_and_evaluate(run: Run, folder: Path, episodes: int) -> Trained:
+    """Trains or resumes an agent and evaluates it on unseen levels."""
+    train(run, folder, resume=True, progress=False)
+    return Trained(run, folder, evaluate_run(folder, episodes=episodes))
+
+
+def newest_metrics(folder: Path) -> dict[str, float]:
+    """The newest line of a run's metrics, which may not have begun."""
+    lines = read_metrics(folder) if (folder / METRICS).exists() else []
+    return lines[-1] if lines else {"steps": 0}
 
 
 def mean_coverage(group: Sequence[Trained]) -> float:

@@ -2,6 +2,7 @@
 
 import email
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -16,14 +17,24 @@ import episodic_curiosity
 
 ROOT = Path(__file__).parent.parent
 DATA = ("py.typed", "experiments/published.json", "show/report/page.css")
+AGENT = "pretrained/stand-in/"  # a shared agent, in a copy of the sources
+AGENT_FILES = (f"{AGENT}card.json", f"{AGENT}README.md", f"{AGENT}agent.safetensors")
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
-    """Both, built without a network."""
-    folder = tmp_path_factory.mktemp("dist")
+    """Both, built without a network from a copy of the sources that ships one more agent."""
+    folder, clone = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("clone")
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, clone)
+    ours = clone / "episodic_curiosity"
+    shutil.copytree(ROOT / ours.name, ours, ignore=shutil.ignore_patterns("__pycache__"))
+    (ours / AGENT).mkdir(parents=True)
+    for file in AGENT_FILES:
+        (ours / file).write_text("a stand-in")
     command = [sys.executable, "-m", "hatchling", "build", "--directory", folder]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=clone, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -35,20 +46,23 @@ def in_package(names: list[str]) -> set[str]:
 
 
 def sources() -> set[str]:
-    files = (ROOT / "episodic_curiosity").rglob("*.py")
-    return {file.relative_to(ROOT / "episodic_curiosity").as_posix() for file in files}
+    package = ROOT / "episodic_curiosity"
+    files = [*package.rglob("*.py"), *package.glob("pretrained/*/*")]
+    return {file.relative_to(package).as_posix() for file in files} | set(AGENT_FILES)
 
 
 def test_the_wheel_is_the_package_and_nothing_else(built):
     (path,) = built.glob("*.whl")
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
+        sizes = {info.filename: info.compress_size for info in wheel.infolist()}
     assert in_package(names) == sources() | set(DATA)
     others = {name for name in names if not name.startswith("episodic_curiosity/")}
     assert {name.partition(".dist-info/")[2] for name in others} == {
         "METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE",
     }  # fmt: skip
-    assert path.stat().st_size < 1_000_000
+    code = sum(size for name, size in sizes.items() if "/pretrained/" not in name)
+    assert code < 1_000_000
 
 
 def test_the_source_distribution_builds_the_same_package(built):

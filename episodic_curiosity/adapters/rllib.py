@@ -73,6 +73,7 @@ class CuriosityCallback(RLlibCallback):
         connector, group = find_connector(algorithm.env_runner), algorithm.env_runner_group
         assert group is not None
         num_runners = max(1, group.num_remote_env_runners())
+        _check_runners(algorithm, connector.curiosity.num_envs)
         num_envs = num_runners * connector.curiosity.num_envs
         bonus = _made_for(connector.make_bonus, num_envs)
         space, _ = group.get_spaces()[INPUT_ENV_SINGLE_SPACES]  # type: ignore[no-untyped-call]
@@ -128,6 +129,18 @@ def _made_for(make_bonus: MakeBonus, num_envs: int) -> Bonus:
             f"for {bonus.num_envs}"
         )
     return bonus
+
+
+def _check_runners(algorithm: Algorithm, num_envs: int) -> None:
+    """Raises if the config's number of environments was changed after `add_curiosity`."""
+    config = algorithm.config
+    assert config is not None
+    wanted = config.num_envs_per_env_runner
+    if num_envs != wanted:
+        raise ValueError(
+            f"curiosity was added for {num_envs} environments per env runner, the config has "
+            f"{wanted}: call add_curiosity after config.env_runners"
+        )
 
 
 def find_connector(env_runner: Any) -> CuriosityConnector:

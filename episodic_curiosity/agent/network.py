@@ -30,6 +30,7 @@ from episodic_curiosity.support.pixels import (
     to_input,
 )
 from episodic_curiosity.support.randomness import random_unit
+from episodic_curiosity.support.shared import find_folder
 
 Layer = TypeVar("Layer", nn.Linear, nn.Conv2d)
 
@@ -210,14 +211,15 @@ class Agent(nn.Module):
     @classmethod
     def load(cls, folder: str | Path, device: torch.device | str = "cpu") -> Self:
         """Reads what `save` wrote; raises `saving.LoadError` for anything else."""
-        return saving.load(Path(folder), "agent", cls, device)
+        return saving.load(find_folder(folder, "agent"), "agent", cls, device)
 
 
 def load_agent(folder: str | Path, device: torch.device | str = "cpu") -> Agent:
-    """Loads the trained agent from a run's folder.
+    """Loads a trained agent.
 
     Args:
-        folder: of a run.
+        folder: of a run, or a name: `pretrained:NAME` for an agent that this package ships,
+            `hf:OWNER/NAME` for one in a repository of the Hugging Face Hub.
         device: of the network.
     """
     return Agent.load(folder, device)

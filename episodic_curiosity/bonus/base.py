@@ -21,6 +21,7 @@ from episodic_curiosity.reachability.online import OnlineFitting
 from episodic_curiosity.support.checks import (
     check_at_least,
     check_mask,
+    check_shape,
     check_tensor,
     check_views,
     first_difference,
@@ -102,7 +103,9 @@ class Bonus(nn.Module, ABC):
         what = f"a bonus of {num_envs} environments"
         check_memory(what, 8 * num_envs, torch.device(device), "lower `num_envs`")
         self.num_envs = num_envs
-        self.seen_shape = seen_shape
+        self.seen_shape = (
+            None if seen_shape is None else check_shape("observation_shape", seen_shape)
+        )
         self.paid = BonusStatistics(torch.device(device))
         true = torch.ones(num_envs, dtype=torch.bool, device=device)
         self.register_buffer("opened", ~true)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from episodic_curiosity.bonus.base import BonusContext, Sight
 from episodic_curiosity.bonus.distillation import RandomDistillation
@@ -17,7 +17,7 @@ from episodic_curiosity.bonus.lifelong import Lifelong
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.recent import NO_STEPS, Recent
 from episodic_curiosity.reachability.network import Embeddings
-from episodic_curiosity.support.checks import check_number, check_share
+from episodic_curiosity.support.checks import check_number, check_share, check_type
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 NUM_STEPS, MOST_STEPS = 64, 1024  # S, unless named; at most, for rollouts of our trainer
@@ -64,6 +64,7 @@ class ECRND(EpisodicBonus):
         num_steps: int = NUM_STEPS,
         seed: int = 0,
     ) -> None:
+        check_type("r_network", r_network, nn.Module)
         config = config or ECRNDConfig()
         super().__init__(r_network, num_envs, config, seed=seed)
         self.learns = True  # RND's predictor

@@ -23,7 +23,7 @@ from episodic_curiosity.bonus.features import (
 )
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.own_adam import OwnAdam
-from episodic_curiosity.bonus.recent import RecentTransitions, like_actions
+from episodic_curiosity.bonus.recent import RecentTransitions, like_actions, like_observations
 from episodic_curiosity.support.checks import check_number, check_seed, check_taken
 from episodic_curiosity.support.compiling import compiles, fused, fused_in_training
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
@@ -62,7 +62,7 @@ class ICM(Bonus):
         num_envs: N, the number of environments.
         num_actions: number of discrete actions; 0 if actions are continuous.
         action_shape: of one continuous action.
-        observation_dtype: torch.uint8 for frames of bytes, torch.float32 otherwise.
+        observation_dtype: None: torch.uint8 for frames, torch.float32 for vectors.
         config: scale, ratio and strength.
         learning_rate: of its own Adam; None: PPO trains it, through `auxiliary`.
         num_steps: S, the newest steps that `learn` takes in; 2 * S * N times the bytes of an
@@ -89,7 +89,7 @@ class ICM(Bonus):
         *,
         num_actions: int = 0,
         action_shape: tuple[int, ...] = (),
-        observation_dtype: torch.dtype = torch.uint8,
+        observation_dtype: torch.dtype | None = None,
         config: ICMConfig | None = None,
         learning_rate: float | None = 1e-3,
         num_steps: int = 128,
@@ -105,8 +105,7 @@ class ICM(Bonus):
             torch.default_generator.manual_seed(check_seed(seed))
             model = ICMModel(observation_shape, num_actions, action_shape, self.config)
         self.model = model.to(device)
-        size = (num_envs, *observation_shape)
-        previous = torch.zeros(size, dtype=observation_dtype, device=device)
+        previous = like_observations(num_envs, observation_shape, observation_dtype, device)
         self.register_buffer("previous", previous)
         like = like_actions(num_envs, num_actions, action_shape, device)
         self._num_actions = num_actions
@@ -135,7 +134,8 @@ class ICM(Bonus):
         seen, action = now.seen, now.action
         if seen.dtype != self.previous.dtype:  # the two are concatenated
             raise ValueError(
-                f"observation must be of dtype {self.previous.dtype}, got {seen.dtype}"
+                f"observation must be of dtype {self.previous.dtype}, got {seen.dtype}; for "
+                f"that give observation_dtype={seen.dtype}"
             )
         bonus = torch.zeros_like(now.stepped, dtype=torch.float32)
         if action is not None:  # else episodes only begin

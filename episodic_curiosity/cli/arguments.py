@@ -16,6 +16,7 @@ from episodic_curiosity.cli.errors import Reader, whole_number
 from episodic_curiosity.runs import presets
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.support.checks import check_choice
+from episodic_curiosity.support.shared import is_name
 from episodic_curiosity.worlds.registry import split_tasks
 
 EXAMPLE = "maze/no-reward"  # `--help` shows its values if no task is named
@@ -47,7 +48,9 @@ def read_some(arguments: list[str]) -> argparse.Namespace:
 
 
 def check_out(folder: Path) -> None:
-    """Raises if the folder is the current directory and not empty."""
+    """Raises if the folder is the name of a shared one, or the current one and not empty."""
+    if is_name(folder):
+        raise ValueError(f"--out must be a folder to write to, got {folder}")
     if folder.resolve() == Path.cwd() and any(folder.iterdir()):
         raise ValueError("--out must not be the current folder unless that is empty")
 

@@ -25,6 +25,7 @@ EXTRAS = {
     "torchrl": ".[torchrl]",
     "minigrid": ".[minigrid]",
     "ale-py": ".[atari]",
+    "huggingface-hub": ".[hub]",
 }
 PACKAGES = (
     "torch",

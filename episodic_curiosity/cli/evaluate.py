@@ -7,6 +7,7 @@ from typing import Literal
 import tyro
 
 from episodic_curiosity.cli.arguments import Once, Trust
+from episodic_curiosity.support.shared import find_folder
 from episodic_curiosity.worlds.base import Split
 
 
@@ -14,9 +15,11 @@ from episodic_curiosity.worlds.base import Split
 class EvaluateOptions:
     """Options of `curiosity evaluate`."""
 
-    folder: tyro.conf.Positional[Path]  # of a run, or of an R-network (curiosity fit)
+    # Of a run, or of an R-network (curiosity fit); or pretrained:NAME.
+    folder: tyro.conf.Positional[Path]
     task: str | None = None  # another task; None: the run's. An R-network needs one
     episodes: int = 100  # minimum number of episodes
+    r_network: Once = False  # test the R-network of a run instead of its agent
     deterministic: Once = False  # take the most likely action instead of sampling
     split: Split = "test"  # the set of levels; "test" was never trained on
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: a GPU if available
@@ -34,21 +37,22 @@ def evaluate(arguments: list[str]) -> None:
         holds_r_network_alone,
     )
 
+    folder = find_folder(options.folder)
     shared = {name: getattr(options, name) for name in ("task", "episodes", "split", "device")}
-    if holds_r_network_alone(options.folder):
+    if options.r_network or holds_r_network_alone(folder):
         if options.task is None:
             raise ValueError(
-                f"{options.folder} holds an R-network and no run: name the task whose random "
-                f"play it is tested on with --task"
+                f"name the task whose random play the R-network in {options.folder} is tested "
+                f"on with --task"
             )
         if options.deterministic:
             raise ValueError(
                 "--deterministic is for agents, R-networks are tested on random play"
             )
-        print(evaluate_r_network(options.folder, **shared, progress=True).report())
+        print(evaluate_r_network(folder, **shared, progress=True).report())
         return
     evaluation = evaluate_run(
-        options.folder,
+        folder,
         **shared,
         deterministic=options.deterministic,
         trust=options.trust,

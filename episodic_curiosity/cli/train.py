@@ -35,7 +35,8 @@ class Shortcuts:
     architecture: Annotated[
         Literal["paper", "small", "fast"] | None, tyro.conf.arg(name="r-network")
     ] = None
-    r_network_from: Path | None = None  # folder with an R-network fitted by `curiosity fit`
+    # Folder with an R-network fitted by `curiosity fit`, or pretrained:NAME.
+    r_network_from: Path | None = None
     r_network_tasks: str | None = None  # fit it to random play of several tasks: a,b,c
 
 

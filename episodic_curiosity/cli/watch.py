@@ -14,7 +14,7 @@ from episodic_curiosity.show.film.config import FilmConfig
 class WatchOptions:
     """Options of `curiosity watch`."""
 
-    # The run's folder.
+    # The run's folder, or pretrained:NAME.
     run: Annotated[tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="RUN")] = None
     out: Path  # the film: .gif or .mp4
     random: Once = False  # film an untrained agent on --task instead of a run

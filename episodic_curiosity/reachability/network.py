@@ -32,6 +32,7 @@ from episodic_curiosity.support.pixels import (
     separate_blocks_to_input,
     to_input,
 )
+from episodic_curiosity.support.shared import find_folder
 
 EmbedderName = Literal["resnet18", "small", "tiny", "mlp"]
 ComparatorName = Literal["mlp", "dot"]
@@ -274,6 +275,7 @@ class RNetwork(nn.Module):
     ) -> Self:
         """Reads what `save` wrote; raises `saving.LoadError` for anything else.
 
+        The folder may be a name, as `load_agent` accepts it.
         Of an embedder of one's own only the weights are saved: give such a module again.
         """
 
@@ -290,7 +292,8 @@ class RNetwork(nn.Module):
             whole = asdict(RNetworkConfig(**config))
             return cls(**whole | {"embedder": embedder})
 
-        loaded: Self = saving.load(Path(folder), "r_network", make, device)
+        found = find_folder(folder, "r_network")
+        loaded: Self = saving.load(found, "r_network", make, device)
         return loaded
 
 

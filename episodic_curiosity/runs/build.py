@@ -9,6 +9,7 @@ from torch import Tensor
 
 from episodic_curiosity.bonus.base import Bonus, BonusContext
 from episodic_curiosity.bonus.diagnosis import Diagnosed, Diagnosis
+from episodic_curiosity.bonus.nothing import NoBonus
 from episodic_curiosity.bonus.registry import find_method
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.network import RNetwork
@@ -24,6 +25,7 @@ from episodic_curiosity.reachability.training import FitReport
 from episodic_curiosity.runs.config import RNetworkOptions, Run
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.support.shared import has_card, read_card
 from episodic_curiosity.worlds.base import Split, World, WorldSpec
 from episodic_curiosity.worlds.registry import make_world
 
@@ -64,8 +66,13 @@ def save_bonus(bonus: Bonus, folder: Path) -> None:
 
 
 def load_bonus(run: Run, world: World, folder: Path) -> Bonus:
-    """Loads the bonus of a trained run, not normalised, with empty memories."""
+    """Loads the bonus of a trained run, not normalised, with empty memories.
+
+    It pays nothing if the folder is a shared agent's that lacks a part of the bonus.
+    """
     spec = world.spec
+    if has_card(folder) and not _needs(run) <= set(read_card(folder)["files"]):
+        return NoBonus(spec.num_envs, None, spec.device)
     r_network = RNetwork.load(folder, spec.device) if run.r_network is not None else None
     learnt: dict[str, Tensor] = {}
     if _learnt_names(find_method(run.method).bonus):
@@ -75,6 +82,13 @@ def load_bonus(run: Run, world: World, folder: Path) -> Bonus:
     bonus = _bonus(run, spec, r_network)
     bonus.load_learnt(learnt, _learnt_names(type(bonus)))
     return bonus
+
+
+def _needs(run: Run) -> set[str]:
+    """The files that `load_bonus` reads."""
+    names = {"r_network"} if run.r_network is not None else set()
+    names |= {KIND} if _learnt_names(find_method(run.method).bonus) else set()
+    return {f"{name}.safetensors" for name in names}
 
 
 def bonus_on_meta(run: Run, spec: WorldSpec, r_network: RNetwork | None) -> Bonus:
@@ -132,10 +146,14 @@ def make_r_network(run: Run, world: World) -> RNetwork:
 
 def check_fits(r_network: RNetwork, folder: Path, spec: WorldSpec) -> None:
     """Raises unless the R-network of a folder is fitted and for the views of a world."""
-    if r_network.config.view_shape != spec.view_shape:
+    shape = r_network.config.view_shape
+    if shape != spec.view_shape:
+        advice = ""
+        if len(shape) == len(spec.view_shape) == 3 and shape[0] == spec.view_shape[0]:
+            advice = f"; --world.view-size {shape[1]} {shape[2]} draws views that fit"
         raise ValueError(
             f"the R-network in {folder} is for views of shape "
-            f"{r_network.config.view_shape}, but {spec.task} has {spec.view_shape}"
+            f"{shape}, but {spec.task} has {spec.view_shape}{advice}"
         )
     if not r_network.fitted:
         raise ValueError(f"the R-network in {folder} is not fitted")

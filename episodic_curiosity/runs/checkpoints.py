@@ -88,6 +88,11 @@ class Checkpoints:
         """Whether there is nothing to resume from."""
         return not self._numbers()
 
+    @property
+    def newest_number(self) -> int | None:
+        """The updates before the newest checkpoint; None where there is none."""
+        return max(self._numbers(), default=None)
+
     def remove(self) -> None:
         """Removes all checkpoints with their folder, as far as possible."""
         remove_folder(self.folder, ignore_errors=True)

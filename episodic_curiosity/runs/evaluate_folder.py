@@ -7,6 +7,8 @@ import contextlib
 import dataclasses
 import json
 import re
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +28,7 @@ from episodic_curiosity.runs.stored_run import read_run
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.support.saving import write_atomically
+from episodic_curiosity.support.shared import find_folder, has_card
 from episodic_curiosity.worlds.base import Split, World, WorldConfig
 from episodic_curiosity.worlds.registry import find_family, frames_of, make_world
 
@@ -49,13 +52,14 @@ def evaluate_run(
 ) -> Evaluation:
     """Evaluates the agent of a run's folder and writes evaluation.json there.
 
-    Another `task` than the run's is played with those options of the run's world that it also
-    has, and written to evaluation_<task>.json. The same seed plays every run of a task on the
-    same levels in the same order. The config is that of `run`, or else the folder's own, which
-    is refused without `trust` if it names a module or a path.
+    A shared agent's folder or name (`pretrained:NAME`) is only read. Another `task` than the
+    run's is played with those options of the run's world that it also has, and written to
+    evaluation_<task>.json. The same seed plays every run of a task on the same levels in the
+    same order. The config is that of `run`, or else the folder's own, which is refused without
+    `trust` if it names a module or a path.
     """
-    folder = Path(folder)
     check_at_least("episodes", episodes, 1)
+    folder = find_folder(folder, "agent")
     run = run or read_run(folder, trust=trust)
     task = task or run.task
     config = run.world if task == run.task else world_of_another_task(run.world, task)
@@ -110,21 +114,23 @@ def evaluate_r_network(
 ) -> RNetworkEvaluation:
     """Tests a folder's R-network on a task's random play and writes evaluation_<task>.json.
 
+    In a run's folder that is the agent's: it writes r_network_evaluation_<task>.json there.
+    A shared R-network's folder or name (`pretrained:NAME`) is only read.
     At least `episodes` complete episodes are played. The pairs are those of the paper.
     """
-    folder = Path(folder)
     check_at_least("episodes", episodes, 1)
+    folder = find_folder(folder, "r_network")
     r_network = RNetwork.load(folder, find_device(device))
     shape = r_network.config.view_shape
     config = resolve(task, "ppo+ec", "cpu", steps=1, seed=seed).world
     if frames_of(task) != "fixed" and len(shape) == 3:
         config = dataclasses.replace(config, view_size=shape[1:])
     made = _world(task, config, episodes, split, r_network.device, seed)
-    with contextlib.closing(made) as world:
+    with contextlib.closing(made) as world, _folder_for_frames(folder) as frames:
         spec = world.spec
         check_fits(r_network, folder, spec)
         num_steps = -(-episodes // spec.num_envs) * spec.num_envs * spec.episode_steps
-        file = folder / "random_play.bin"  # for frames that do not fit into memory
+        file = frames / "random_play.bin"  # for frames that do not fit into memory
         played = random_play(world, num_steps, seed=seed, file=file, progress=progress)
         accuracy = pair_accuracy(r_network, played, seed=seed)
     evaluation = RNetworkEvaluation(
@@ -134,7 +140,8 @@ def evaluate_r_network(
         held_out_accuracy=r_network.held_out_accuracy.item(),
     )
     content = {"split": split, "seed": seed} | dataclasses.asdict(evaluation)
-    _write(folder, _file_name(task), content)
+    beside = "" if holds_r_network_alone(folder) else "r_network_"
+    _write(folder, beside + _file_name(task), content)
     return evaluation
 
 
@@ -176,6 +183,18 @@ def _file_name(task: str) -> str:
     return f"evaluation_{name}.json"
 
 
+@contextlib.contextmanager
+def _folder_for_frames(folder: Path) -> Iterator[Path]:
+    """The folder itself, or a temporary one where it is shared."""
+    if not has_card(folder):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        yield Path(temporary)
+
+
 def _write(folder: Path, name: str, content: dict[str, Any]) -> None:
+    if has_card(folder):
+        return
     packed = json.dumps(content, indent=2, allow_nan=False).encode() + b"\n"
     write_atomically({folder / name: packed})

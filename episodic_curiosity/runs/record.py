@@ -211,11 +211,16 @@ def is_finished(folder: Path, total_steps: int) -> bool:
     return bool(lines) and lines[-1]["steps"] == total_steps
 
 
-def write_config(folder: Path, config: dict[str, Any]) -> None:
-    """Writes config.json with the fingerprint that `read_config` checks."""
+def write_config(folder: Path, config: dict[str, Any], *, sources: str | None = None) -> None:
+    """Writes config.json with the fingerprint that `read_config` checks.
+
+    `sources` are those that the run was begun with; None: the present ones.
+    """
     config = json.loads(json.dumps(config))  # as it will be read
     fingerprint = saving.fingerprint(config)
-    content = saving.header_bytes(KIND, config, sha256=fingerprint, sources=code_version())
+    content = saving.header_bytes(
+        KIND, config, sha256=fingerprint, sources=sources or code_version()
+    )
     saving.write_atomically({folder / CONFIG: content})
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.record import CONFIG, read_config
+from episodic_curiosity.support.shared import is_shipped
 from episodic_curiosity.worlds.registry import what_it_loads
 
 
@@ -46,7 +47,9 @@ def loads(run: Run, *, to_train: bool) -> Iterator[str]:
     # To play needs the world, and for a film the bonus.
     parts = [("", run)] if to_train else [("world", run.world), ("bonus", run.bonus)]
     used = (found for name, part in parts for found in _paths(part, name))
-    yield from (f"uses the path {path} ({name})" for name, path in used)
+    for name, path in used:
+        if not is_shipped(path):
+            yield f"uses the path {path} ({name})"
 
 
 def _paths(value: Any, name: str = "") -> Iterator[tuple[str, Path]]:

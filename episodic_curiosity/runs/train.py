@@ -60,6 +60,7 @@ def train(
         accept_changes: resumes it even if its config or metrics were edited.
         progress: shows a bar on a terminal.
     """
+    run = Run.from_dict(run.to_dict())  # NumPy's numbers as Python's
     total_steps = run.steps_after(run.num_updates)  # raises if there are too few for one update
     # Built before the folder, so that an invalid run leaves no folder behind.
     with reusing_freed_memory(), closing(_make_world(run)) as world:
@@ -80,6 +81,7 @@ def train(
 
 def fit(run: Run, folder: Path, *, progress: bool = True) -> FitReport:
     """Fits an R-network to random play, for any run of a world with the same view shape."""
+    run = Run.from_dict(run.to_dict())
     run.check_random_play()
     if any((folder / name).exists() for name in ("r_network.safetensors", "config.json")):
         raise RunFolderError(f"{folder} already holds an R-network or a run: choose another")

@@ -4,7 +4,6 @@ import difflib
 import math
 import operator
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -80,9 +79,13 @@ def check_seed(seed: Any) -> int:
 
 def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:
     """Raises unless the value is a finite number above the bound."""
-    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    # An integer may be too large for a float.
-    if not is_number or not above < value or not abs(value) <= sys.float_info.max:
+    kinds = int | float | np.integer | np.floating
+    is_number = isinstance(value, kinds) and not isinstance(value, bool)
+    try:
+        number = float(value) if is_number else math.nan
+    except OverflowError:  # of an integer
+        number = math.nan
+    if not math.isfinite(number) or not above < number:
         bound = "" if above == -math.inf else f" above {above:g}"
         raise ValueError(f"{name} must be a finite number{bound}, got {short(value)}")
 
@@ -99,6 +102,17 @@ def check_discount(name: str, value: Any) -> None:
     check_number(name, value)
     if not 0 <= value < 1:
         raise ValueError(f"{name} must be at least 0 and below 1, got {value!r}")
+
+
+def check_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """Raises unless the shape is a tuple of positive integers; returns it as one."""
+    if not isinstance(shape, tuple | list):
+        raise ValueError(
+            f"{name} must be a tuple of sizes, such as (4,) or (3, 84, 84), got {short(shape)}"
+        )
+    for size in shape:
+        check_at_least(f"{name}'s sizes", size, 1)
+    return tuple(operator.index(size) for size in shape)
 
 
 def check_size(name: str, size: Any) -> tuple[int, int]:

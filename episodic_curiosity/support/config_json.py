@@ -10,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 Config = TypeVar("Config")
 
 NAMES = {
@@ -28,6 +30,8 @@ def to_plain(value: Any) -> Any:
         return {field.name: to_plain(getattr(value, field.name)) for field in fields}
     if isinstance(value, tuple):
         return [to_plain(item) for item in value]
+    if isinstance(value, np.integer | np.floating):
+        return value.item()
     return str(value) if isinstance(value, Path) else value
 
 

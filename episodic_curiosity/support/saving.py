@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -63,7 +64,7 @@ def save(folder: Path, kind: str, weights: dict[str, Tensor], config: dict[str, 
         raise ImportError("saving needs safetensors: pip install safetensors") from None
 
     weights = {name: tensor.cpu().contiguous() for name, tensor in weights.items()}
-    header = json.loads(header_bytes(kind, config))
+    header = json.loads(header_bytes(kind, config))  # with Python's numbers
     header["sha256"] = _fingerprint_of(header, weights)
     packed = to_bytes(weights, {FORMAT: json.dumps(header, allow_nan=False)})
     folder.mkdir(parents=True, exist_ok=True)
@@ -86,15 +87,17 @@ def read_like(
     """As `read`, for a file that must have the tensors that its configuration asks for.
 
     `wanted` returns them for a configuration. It is called on the meta device, and what it
-    returns is compared before any memory is allocated.
+    returns is compared before any memory is allocated. Tensors that were saved as bfloat16, as
+    those of a shared agent, are returned as float32 if float32 is wanted.
     """
     path = _path(folder, kind)
     with _opened(path) as file:
         header, shapes = _read_description(file, path, kind)
-        expected = _on_meta(path, kind, wanted, header)
-        if difference := first_difference(shapes, expected, has_content=False):
+        asked = _on_meta(path, kind, wanted, header)
+        found = _widened(shapes, asked)
+        if difference := first_difference(found, asked, has_content=False):
             raise LoadError(f"{path} {difference}{versions(header)}")
-        return header["config"], _read_weights(file, path, header)
+        return header["config"], _widened(_read_weights(file, path, header), asked)
 
 
 def read(folder: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -121,7 +124,17 @@ def header_bytes(kind: str, config: dict[str, Any], **more: Any) -> bytes:
         "code": __version__,
         "config": config,
     } | more
-    return json.dumps(header, indent=2, allow_nan=False).encode() + b"\n"
+    packed = json.dumps(header, indent=2, allow_nan=False, default=_plain_number)
+    return packed.encode() + b"\n"
+
+
+def _plain_number(value: Any) -> int | float:
+    """NumPy's numbers as Python's, for JSON."""
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, np.floating):
+        return float(value)
+    raise TypeError(f"a config must be of plain values, got {type(value).__name__}")
 
 
 def fingerprint(content: Mapping[str, Any]) -> str:
@@ -259,6 +272,15 @@ def _read_description(
             f"{path} lacks its config: a release before 0.2.0 or another program wrote it"
         )
     return _checked_header(header, path, kind), shapes
+
+
+def _widened(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors, those in bfloat16 as float32 where float32 is wanted."""
+    wide = {name for name, tensor in wanted.items() if tensor.dtype == torch.float32}
+    return {
+        name: tensor.float() if name in wide and tensor.dtype == torch.bfloat16 else tensor
+        for name, tensor in found.items()
+    }
 
 
 def _read_weights(file: BinaryIO, path: Path, header: dict[str, Any]) -> dict[str, Tensor]:

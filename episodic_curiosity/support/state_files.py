@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from episodic_curiosity.support import saving
@@ -44,6 +45,8 @@ def _to_json(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
         # A copy: tensors that share memory cannot be written.
         tensors[name] = value.detach().to("cpu", copy=True)
         return {TENSOR: name}
+    if isinstance(value, np.integer | np.floating):
+        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return {FLOAT: repr(float(value))}
     if isinstance(value, int) and value.bit_length() > MOST_BITS:

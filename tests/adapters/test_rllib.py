@@ -632,6 +632,20 @@ def test_curiosity_is_added_once():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("local_ray")
+def test_curiosity_that_is_added_too_early_is_refused_when_the_algorithm_is_built():
+    config = PPOConfig().environment("clockwork")
+    add_curiosity(config, Spy)
+    config.env_runners(num_env_runners=0, num_envs_per_env_runner=3)
+    with pytest.raises(ValueError, match="curiosity was added") as error:
+        config.build_algo()
+    assert str(error.value) == (
+        "curiosity was added for 1 environments per env runner, the config has 3: call "
+        "add_curiosity after config.env_runners"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("local_ray")
 def test_a_bonus_for_other_views_is_refused_when_the_algorithm_is_built():
     config = tiny_config(lambda num_envs: ec.RND((17,), num_envs))
     with pytest.raises(ValueError, match=r"the bonus was made for views of shape \(17,\), got"):

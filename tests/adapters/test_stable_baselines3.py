@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from stable_baselines3 import DQN, PPO
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.logger import Logger
@@ -257,6 +257,19 @@ def test_wrappers_in_the_wrong_order_are_refused():
         ppo(clockworks()).learn(24, callback=CuriosityCallback())
     with pytest.raises(TypeError, match=r"must be a VecEnv, got Clockwork: .* make_vec_env"):
         CuriousVecEnv(Clockwork(0), Spy(1))
+
+
+def test_evaluation_beside_vec_normalize_needs_both_wrappers():
+    def wrapped(**options):
+        return CuriousVecEnv(clockworks(), Spy(NUM_ENVS), **options)
+
+    model = ppo(VecNormalize(wrapped()))
+    both = VecNormalize(wrapped(training=False), training=False, norm_reward=False)
+    model.learn(48, callback=[CuriosityCallback(), EvalCallback(both, eval_freq=2)])
+    assert both.obs_rms.mean.tolist() == model.get_vec_normalize_env().obs_rms.mean.tolist()
+    alone = VecNormalize(clockworks(), training=False, norm_reward=False)
+    with pytest.raises(AssertionError, match="not being wrapped the same way"):
+        model.learn(48, callback=[CuriosityCallback(), EvalCallback(alone, eval_freq=2)])
 
 
 def test_a_monitor_inside_logs_the_tasks_return():

@@ -296,3 +296,20 @@ def test_bad_input():
 def test_bad_configuration(config, message):
     with pytest.raises(ValueError, match=message):
         ICMConfig(**config)
+
+
+def test_vectors_are_floats_and_frames_are_bytes_unless_told():
+    action = torch.zeros(2, dtype=torch.int64)
+    vectors = ICM((4,), 2, num_actions=3)
+    vectors.begin(torch.zeros(2, 4))
+    assert vectors.bonus(torch.ones(2, 4), action=action).shape == (2,)
+    frames = ICM((3, 42, 42), 2, num_actions=3)
+    assert frames.previous.dtype == torch.uint8
+    with pytest.raises(ValueError, match="observation must be of dtype") as error:
+        frames.begin(torch.zeros(2, 3, 42, 42))
+    assert str(error.value) == (
+        "observation must be of dtype torch.uint8, got torch.float32; for that give "
+        "observation_dtype=torch.float32"
+    )
+    floats = ICM((3, 42, 42), 2, num_actions=3, observation_dtype=torch.float32)
+    floats.begin(torch.zeros(2, 3, 42, 42))

@@ -289,8 +289,9 @@ def test_evaluate_tests_an_r_network_on_random_play(calls, capsys):
     options = {"task": "maze/sparse", "episodes": 12, "split": "test", "device": "cpu"}
     assert calls == [(Path("nets/x"), options | {"progress": True})]
     assert capsys.readouterr().out == "the report\n"
-    assert "nets/x holds an R-network and no run: name the task" in refused(
-        capsys, "evaluate nets/x"
+    assert (
+        "name the task whose random play the R-network in nets/x is tested on with --task"
+        in refused(capsys, "evaluate nets/x")
     )
     asked = "evaluate nets/x --task maze/sparse --deterministic"
     assert "--deterministic is for agents" in refused(capsys, asked)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -314,3 +315,16 @@ def test_ppo_learns_to_reach_the_goal_of_a_small_maze(tmp_path):
         reward[name] = evaluate(agent, held_out, num_episodes=64).reward.mean()
     assert reward["trained"] > 4 * reward["untrained"]
     assert reward["trained"] > 5  # every second episode, at least
+
+
+def test_numbers_of_numpy_train_the_same_run(tmp_path):
+    plain = tiny_run("ppo+eco", num_updates=2)
+    train(plain, tmp_path / "plain", progress=False)
+    seed, num_envs = np.int64(plain.seed), np.int64(plain.world.num_envs)
+    bonus = replace(plain.bonus, memory_capacity=np.int32(plain.bonus.memory_capacity))
+    run = replace(plain, seed=seed, bonus=bonus, world=replace(plain.world, num_envs=num_envs))
+    train(run, tmp_path / "numpy", progress=False)
+    for name in ("agent.safetensors", "config.json", "metrics.jsonl"):
+        assert (tmp_path / "numpy" / name).read_bytes() == (
+            tmp_path / "plain" / name
+        ).read_bytes()

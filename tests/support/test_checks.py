@@ -1,5 +1,6 @@
 """Arguments that would fail deep inside torch are refused in a sentence."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -126,3 +127,47 @@ def test_integers_of_every_width_are_actions(dtype):
         check_taken(torch.tensor([1, 7]), indices, 2, everywhere)
     with pytest.raises(TypeError, match=r"action must be of dtype torch\.int64, got torch\.f"):
         check_taken(torch.zeros(2), indices, 2, everywhere)
+
+
+@pytest.mark.parametrize("number", [np.int64(3), np.int32(3), np.uint8(3), np.float32(3.0), 3])
+def test_numbers_of_numpy_are_numbers(number):
+    check_number("alpha", number, above=2)
+    with pytest.raises(ValueError, match="alpha must be a finite number above 3"):
+        check_number("alpha", number, above=3)
+
+
+@pytest.mark.parametrize("number", [np.bool_(True), np.float32("inf"), np.float64("nan"), "3"])
+def test_what_is_no_number(number):
+    with pytest.raises(ValueError, match="alpha must be a finite number, got"):
+        check_number("alpha", number)
+
+
+def test_counts_of_numpy_are_counts():
+    check_at_least("num_envs", np.int64(3), 3)
+    with pytest.raises(ValueError, match="num_envs must be an integer of at least 4"):
+        check_at_least("num_envs", np.int64(3), 4)
+
+
+def test_what_numpy_counted_can_be_saved(tmp_path):
+    size = np.int64(6)
+    ec.RNetwork((size,), embedding_size=np.int32(8)).save(tmp_path)
+    config = ec.RNetwork.load(tmp_path).config
+    assert (config.view_shape, config.embedding_size) == ((6,), 8)
+    assert type(config.embedding_size) is int
+
+
+def test_a_shape_that_is_none():
+    for shape, said in (
+        (4, r" must be a tuple of sizes, such as \(4,\) or \(3, 84, 84\), got 4"),
+        ("4", r" must be a tuple of sizes, such as \(4,\) or \(3, 84, 84\), got '4'"),
+        ((4.0,), "'s sizes must be an integer of at least 1, got 4.0"),
+        ((3, 0, 4), "'s sizes must be an integer of at least 1, got 0"),
+    ):
+        for make in (ec.RND, ec.NovelD, ec.ETD):
+            with pytest.raises(ValueError, match=f"observation_shape{said}"):
+                make(shape, 4)
+        with pytest.raises(ValueError, match=f"observation_shape{said}"):
+            ec.ICM(shape, 4, num_actions=2)
+    assert ec.RND([np.int64(4)], 2).seen_shape == (4,)
+    with pytest.raises(TypeError, match="r_network must be a Module, got int"):
+        ec.ECRND(4, 4)

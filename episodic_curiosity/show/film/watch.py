@@ -32,6 +32,7 @@ from episodic_curiosity.show.film.episode import Filmed
 from episodic_curiosity.show.film.film import check_film, write_film
 from episodic_curiosity.show.film.frames import Storyboard
 from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.support.shared import find_folder
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,16 @@ class Film:
         return "\n".join(lines)
 
 
-def watch_run(folder: Path, out: Path, config: FilmConfig, *, trust: bool = False) -> Film:
+def watch_run(
+    folder: str | Path, out: Path, config: FilmConfig, *, trust: bool = False
+) -> Film:
     """Films the agent of a run's folder: the first episodes that `evaluate_run` would count.
 
+    The folder may be a name, as `load_agent` accepts it.
     A run whose config names a module or a path is refused unless `trust` is set.
     """
     check_film(out)
+    folder = find_folder(folder, "agent")
     run = replace(read_run(folder, trust=trust), device=config.device)
     agent = Agent.load(folder, find_device(run.device))
     with _opened(run, config) as scenery:
