@@ -30,6 +30,7 @@ from episodic_curiosity.worlds.base import (
     Step,
     TwoPartWorld,
     World,
+    can_step_in_two,
 )
 
 STREAM = 0xDEC1DE  # keeps these random numbers apart from those of the world
@@ -73,6 +74,8 @@ class Collector:
         # The input of the world, and its newest step for the graph that records it.
         self._action = torch.zeros_like(self._rollout.action[0])
         self._held: Step | None = None
+        # True if a step is paid while the simulators work on the next one.
+        self._is_late = can_step_in_two(world)
         self._taken = self._action.clone()  # the actions that led to the held step
         self._play = Captured(self._step, graph_device(device, spec.can_capture))
         self._around_world = graph_device(device, not spec.can_capture)
@@ -165,11 +168,6 @@ class Collector:
             }
         )
 
-    @property
-    def _is_late(self) -> bool:
-        """True if a step is paid while the simulators work on the next one."""
-        return self.world.spec.steps_in_two
-
     def _step(self, time: int) -> None:
         """Acts once in every environment. In a CUDA graph `_slot` gives the time."""
         rollout, slot = self._rollout, self._slot
@@ -189,8 +187,12 @@ class Collector:
         """Steps the world, and pays for the step before while the simulators work."""
         world = cast(TwoPartWorld, self.world)
         world.begin_step(self._action)
-        if time > 0:
-            self._pay()
+        try:
+            if time > 0:
+                self._pay()
+        except BaseException:
+            world.end_step()  # it can be stepped or reset again
+            raise
         return world.end_step()
 
     def _decide(self) -> None:
@@ -198,7 +200,7 @@ class Collector:
         rollout, slot = self._rollout, self._slot
         if rollout.view is not None and self._view is not None:
             rollout.view.index_copy_(0, slot, self._view[None])
-        draw = _draw(self._stream, self._clock, self._env)
+        draw = _action_bits(self._stream, self._clock, self._env)
         decision = self.agent.decide(self._observation, draw)
         for name, tensor in decision._asdict().items():
             getattr(rollout, name).index_copy_(0, slot, tensor[None])
@@ -286,6 +288,6 @@ class Collector:
 
 
 @fused
-def _draw(stream: Tensor, clock: Tensor, env: Tensor) -> Tensor:
+def _action_bits(stream: Tensor, clock: Tensor, env: Tensor) -> Tensor:
     """Random bits (N,) for the actions of a step."""
     return more_bits(more_bits(stream, clock), env)

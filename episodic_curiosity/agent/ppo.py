@@ -140,7 +140,7 @@ class PPO:
         self._number.fill_(number)
 
         if self._minibatches is None or self._minibatches.rollout is not rollout:
-            self._minibatches = Minibatches(rollout, self._draw, self._improve)
+            self._minibatches = Minibatches(rollout, self._draw_samples, self._improve)
         minibatches = self._minibatches
         history = minibatches.learn()
         return _finite_means(minibatches.names, history, number, rollout) | {
@@ -173,7 +173,7 @@ class PPO:
                 f"into {self.config.num_minibatches} equal minibatches"
             )
 
-    def _draw(self, rollout: Rollout) -> tuple[Minibatch, Tensor]:
+    def _draw_samples(self, rollout: Rollout) -> tuple[Minibatch, Tensor]:
         """The rollout's samples, and (M, B) indices: every sample once per epoch, shuffled."""
         epoch = torch.arange(self.config.num_epochs, device=self._stream.device)
         sample = torch.arange(rollout.num_steps * rollout.num_envs, device=epoch.device)
@@ -217,7 +217,16 @@ class PPO:
 
     def _improve(self, batch: Minibatch) -> dict[str, Tensor]:
         """Takes one step of Adam, with fixed shapes and without synchronising."""
-        loss, metrics, diagnostics = losses(self.agent, self.config, self._clip_range, batch)
+        config = self.config
+        loss, metrics, diagnostics = _losses(
+            self.agent,
+            self._clip_range,
+            batch,
+            config.normalise_advantages,
+            config.clip_values,
+            config.value_coefficient,
+            config.entropy_coefficient,
+        )
         if self.auxiliary is not None:
             auxiliary_loss, auxiliary_metrics = self.auxiliary.loss(batch)
             loss = loss + auxiliary_loss
@@ -238,27 +247,29 @@ def _order_bits(stream: Tensor, number: Tensor, epoch: Tensor, sample: Tensor) -
 
 
 @fused_in_training
-def losses(
-    agent: Agent, config: PPOConfig, clip_range: Tensor, batch: Minibatch
+def _losses(
+    agent: Agent,
+    clip_range: Tensor,
+    batch: Minibatch,
+    normalise_advantages: bool,
+    clip_values: bool,
+    value_coefficient: float,
+    entropy_coefficient: float,
 ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
     """Returns PPO's loss, its parts, and diagnostics of the policy's change."""
     policy, value = agent(batch.inputs)
     log_ratio = policy.log_prob(batch.action) - batch.log_prob
     advantage = batch.advantage
-    if config.normalise_advantages:
+    if normalise_advantages:
         variance, mean = torch.var_mean(advantage, correction=0)
         advantage = (advantage - mean) / (variance.sqrt() + 1e-8)
 
     policy_loss = -clipped_gain(log_ratio, advantage, clip_range).mean()
-    value_range = clip_range if config.clip_values else None
+    value_range = clip_range if clip_values else None
     errors = value_error(value, batch.value, batch.target, value_range)  # (B, H)
     value_loss = errors.sum(dim=1).mean()
     entropy = policy.entropy().mean()
-    loss = (
-        policy_loss
-        + config.value_coefficient * value_loss
-        - config.entropy_coefficient * entropy
-    )
+    loss = policy_loss + value_coefficient * value_loss - entropy_coefficient * entropy
 
     log_ratio = log_ratio.detach()
     change = log_ratio.expm1()  # ratio - 1

@@ -147,8 +147,9 @@ class EpisodicBonus(Bonus):
         """
         self.memory.clear(where=opens)
         similarity = self._similarity(embeddings.asked)
-        fitted, config = self.r_network.fitted, self.config
-        bonus, novel = _rate(similarity, self.memory.added, rows, fitted, config)
+        held, config = (self.memory.added, rows, self.r_network.fitted), self.config
+        scales = config.alpha, config.beta, config.novelty_threshold
+        bonus, novel = _rate(similarity, *held, *scales)
         self.memory.add(embeddings.stored, where=novel)
         return bonus
 
@@ -235,12 +236,18 @@ class EpisodicBonus(Bonus):
 
 @fused
 def _rate(
-    similarity: Tensor, added: Tensor, rows: Tensor, fitted: Tensor, config: EpisodicConfig
+    similarity: Tensor,
+    added: Tensor,
+    rows: Tensor,
+    fitted: Tensor,
+    alpha: float,
+    beta: float,
+    novelty_threshold: float,
 ) -> tuple[Tensor, Tensor]:
     """The bonus (N,), and where its observation is stored, (N,) bool."""
     is_empty = added == 0
-    bonus = config.alpha * (config.beta - similarity)
-    novel = bonus > config.novelty_threshold
+    bonus = alpha * (beta - similarity)
+    novel = bonus > novelty_threshold
     return bonus.masked_fill(is_empty | ~fitted, 0.0), (novel | is_empty) & rows
 
 

@@ -202,8 +202,9 @@ class RNetwork(nn.Module):
         """
         self._check_ready()
         check_views("view", view, self.config.view_shape, self.device, where=where)
-        # A custom embedder may not compile.
-        embed = _embed_eagerly if self.config.embedder == CUSTOM else _embed
+        # A custom embedder may not compile, and what is compiled here has no gradients.
+        is_plain = self.config.embedder == CUSTOM or torch.is_grad_enabled()
+        embed = _embed_eagerly if is_plain else _embed
         return Embeddings(*embed(self, view))
 
     def compare(self, stored: Tensor, asked: Tensor) -> Tensor:

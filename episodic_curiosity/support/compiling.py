@@ -18,6 +18,7 @@ T = TypeVar("T")
 # The repr() of each network, which takes half a millisecond.
 _ARCHITECTURES: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
 _SIZES: dict[Hashable, list[int]] = {}  # see `compiled_size`
+_FIRST_LENGTHS: dict[Hashable, Hashable] = {}  # see `fused_in_training`
 # Fuses long chains of small operations; skips bounds checks, as indices are already clamped.
 OPTIONS: dict[str, Any] = {"max_fusion_size": 1000, "assert_indirect_indexing": False}
 
@@ -64,28 +65,30 @@ def compile_varying(
 def fused(function: Callable[P, T]) -> Callable[P, T]:
     """Decorates a function of tensors: on a GPU it is compiled, to a few kernels.
 
-    Tensors may have any length in their first dimension, and may be changed in place. Other
-    arguments are constants. There are no gradients. On a CPU, and inside a compiled function,
-    it is called as it is.
+    Tensors may have any length in their first dimension, and may be changed in place. Modules
+    are told apart by their `repr`. Other arguments are constants, which must be hashable. There
+    are no gradients. On a CPU, and inside a compiled function, it is called as it is.
     """
     return _fused(function, differentiable=False)
 
 
 def fused_in_training(function: Callable[P, T]) -> Callable[P, T]:
-    """As `fused`, with gradients, and compiled again for every other length."""
+    """As `fused`, with gradients, and faster for the first lengths that it is called with."""
     return _fused(function, differentiable=True)
 
 
 def _fused(function: Callable[P, T], differentiable: bool) -> Callable[P, T]:
-    skipped = 0 if differentiable else 1  # dimensions of any length
-
     @wraps(function)
     def call(*arguments: P.args, **named: P.kwargs) -> T:
-        assert not named, "a fused function takes positional arguments"
+        if named:
+            raise TypeError(f"{function.__name__} takes no arguments by name, got {min(named)}")
         if torch.compiler.is_compiling() or not _is_on_gpu(arguments):
             return function(*arguments)  # type: ignore[call-arg]
-        variant = tuple(_variant(each, skipped) for each in arguments)
-        result: T = _fused_for(function, variant, differentiable)(*arguments)
+        variant, lengths = _variant(arguments), _lengths(arguments)
+        first = _FIRST_LENGTHS.setdefault((function, variant), lengths)
+        is_fixed = differentiable and lengths == first
+        compiled = _fused_for(function, variant, differentiable, is_fixed)
+        result: T = compiled(*arguments)
         return result
 
     return call
@@ -101,25 +104,44 @@ def _is_on_gpu(arguments: Iterable[object]) -> bool:
     return False
 
 
-def _variant(argument: Any, skipped: int) -> Hashable:
-    """What a compiled function depends on: all but the values and the skipped dimensions."""
+def _variant(argument: Any) -> Hashable:
+    """What torch compiles a function for, but for lengths from 2 on: all but the values."""
     if isinstance(argument, Tensor):
-        return argument.dtype, argument.dim(), argument.shape[skipped:]
+        flags = argument.requires_grad, argument.is_inference(), argument.is_contiguous()
+        is_short = argument.dim() > 0 and len(argument) < 2
+        kind = argument.dtype, argument.device, argument.dim(), argument.shape[1:]
+        return *kind, *flags, is_short and len(argument)
     if isinstance(argument, tuple | list):
-        return tuple(_variant(part, skipped) for part in argument)
+        return tuple(_variant(part) for part in argument)
     if isinstance(argument, nn.Module):
-        return architecture(argument)
+        learns = tuple(weight.requires_grad for weight in argument.parameters())
+        return architecture(argument), argument.training, learns
     constant: Hashable = argument
     return constant
 
 
+def _lengths(argument: Any) -> Hashable:
+    """The first dimensions of all tensors."""
+    if isinstance(argument, Tensor):
+        return argument.shape[:1]
+    if isinstance(argument, tuple | list):
+        return tuple(_lengths(part) for part in argument)
+    return None
+
+
 @cache
 def _fused_for(
-    function: Callable[..., Any], _: Hashable, differentiable: bool
+    function: Callable[..., Any], _: Hashable, differentiable: bool, is_fixed: bool
 ) -> Callable[..., Any]:
     """One compiled function per variant: torch stops recompiling after 8."""
-    fixed: tuple[type, ...] = (object,) if differentiable else (nn.Module,)
+    fixed: tuple[type, ...] = (object,) if is_fixed else (nn.Module,)
     return compile_varying(function, fixed=fixed, differentiable=differentiable)
+
+
+def forget_fused() -> None:
+    """Forgets what `fused` functions were compiled to, as a new process does."""
+    _fused_for.cache_clear()
+    _FIRST_LENGTHS.clear()
 
 
 def architecture(network: nn.Module) -> str:

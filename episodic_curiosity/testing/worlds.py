@@ -101,13 +101,17 @@ class WorldConformance:
             world.begin_step(actions)
             with pytest.raises(RuntimeError, match="end_step"):
                 world.begin_step(actions)
-            with pytest.raises(RuntimeError, match="end_step"):
-                world.reset()
             step = world.end_step()
             check_shapes(world, step)
             if self.deterministic:
                 assert_equal(step, other.step(actions))
-        world.begin_step(actions_for(world, 1)[0])  # and it is closed within a step
+        world.begin_step(actions)
+        assert world.reset().first.all()
+        world.step(actions)
+        world.begin_step(actions)
+        world.close()
+        with pytest.raises(RuntimeError):
+            world.begin_step(actions)
 
     def test_what_was_returned_is_not_changed_afterwards(self, world: World) -> None:
         first = world.reset()

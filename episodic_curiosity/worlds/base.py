@@ -89,7 +89,8 @@ class World(Protocol):
 class TwoPartWorld(World, Protocol):
     """A world whose spec says `steps_in_two`: `step` is `begin_step`, then `end_step`.
 
-    In between, the caller may do anything but call the world; `close` is always possible.
+    In between, the caller may only reset the world, restore a state or close it. A class that
+    defines another `step` defines the two parts, too; otherwise only `step` is called.
     """
 
     def begin_step(self, actions: Tensor) -> None:
@@ -97,6 +98,16 @@ class TwoPartWorld(World, Protocol):
 
     def end_step(self) -> Step:
         """Waits for the simulators and returns the step."""
+
+
+def can_step_in_two(world: World) -> bool:
+    """True if the two parts do what `step` does: the same class defines them."""
+    if world.spec.can_capture or not world.spec.steps_in_two:
+        return False
+    if "step" in getattr(world, "__dict__", {}):  # replaced in this object alone
+        return False
+    owner = next((each for each in type(world).__mro__ if "step" in vars(each)), object)
+    return {"begin_step", "end_step"} <= vars(owner).keys()
 
 
 class RestorableWorld(World, Protocol):

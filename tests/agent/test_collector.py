@@ -8,7 +8,7 @@ from episodic_curiosity.agent import tally as tallying
 from episodic_curiosity.agent.collector import STREAM, Collector
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.support.randomness import random_bits, seed_words
-from episodic_curiosity.worlds.base import Rollout, Step
+from episodic_curiosity.worlds.base import Rollout, Step, can_step_in_two
 from tests.agent.scripted import NUM_ACTIONS, ByPlace, Scripted, script
 from tests.support import fake_graphs
 
@@ -142,17 +142,19 @@ def test_graphs_around_a_world_that_the_cpu_steps_change_nothing(
 
 @pytest.mark.parametrize("redraws", [False, True])
 def test_a_world_in_two_parts_is_paid_for_while_it_simulates(redraws):
-    def played(in_two: bool) -> tuple[list[Rollout], dict[str, float], list[str]]:
+    def played(in_two: bool) -> tuple[list[Rollout], dict[str, float], list[str], ByPlace]:
         world = Scripted(steps_of(), redraws=redraws, in_two=in_two)
         bonus = ByPlace(NUM_ENVS, needs_views=True)
         pay = bonus.pay
         bonus.pay = lambda now: world.calls.append("pay") or pay(now)
         collector = collector_of(world, bonus)
         collector.reset()
-        return play(collector), collector.tally.take(), world.calls
+        return play(collector), collector.tally.take(), world.calls, bonus
 
-    wanted, tallied, _ = played(in_two=False)
-    found, found_tally, calls = played(in_two=True)
+    wanted, tallied, _, bonus = played(in_two=False)
+    found, found_tally, calls, late_bonus = played(in_two=True)
+    for now, late in zip(bonus.shown[1:], late_bonus.shown[1:], strict=True):
+        assert torch.equal(now.action, late.action)  # that led to what is seen
     for rollout, other in zip(found, wanted, strict=True):
         for field, tensor in zip(rollout, other, strict=True):
             assert (field is None and tensor is None) or torch.equal(field, tensor)
@@ -160,6 +162,41 @@ def test_a_world_in_two_parts_is_paid_for_while_it_simulates(redraws):
     # The reset pays for nothing, the last step of a rollout is paid for at its end.
     rollout = ["begin", "end"] + (NUM_STEPS - 1) * ["begin", "pay", "end"] + ["pay"]
     assert calls == ["pay"] + NUM_ROLLOUTS * rollout
+
+
+class Doubled(Scripted):
+    """Pays twice, in `step` alone: it does not define the two parts."""
+
+    def step(self, actions: Tensor) -> Step:
+        step = super().step(actions)
+        return step._replace(reward=2 * step.reward)
+
+
+def test_a_world_whose_step_is_another_one_is_stepped_by_it():
+    worlds = Scripted(steps_of(), in_two=True), Doubled(steps_of(), in_two=True)
+    assert [can_step_in_two(world) for world in worlds] == [True, False]
+    rewards = []
+    for world in worlds:
+        collector = collector_of(world)
+        collector.reset()
+        (rollout,) = play(collector, 1)
+        rewards.append(rollout.reward)
+    assert torch.equal(rewards[1], 2 * rewards[0])
+    worlds[0].step = worlds[1].step  # replaced in this object alone
+    assert not can_step_in_two(worlds[0])
+
+
+def test_a_world_can_be_stepped_again_after_an_error_of_the_bonus():
+    world, bonus = Scripted(steps_of(), in_two=True), ByPlace(NUM_ENVS)
+    collector = collector_of(world, bonus)
+    collector.reset()
+    pay, bonus.pay = bonus.pay, lambda _: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        collector.collect()
+    assert world.calls == ["begin", "end", "begin", "end"]
+    bonus.pay = pay
+    collector.reset()
+    play(collector, 1)
 
 
 @pytest.mark.parametrize("reports_last", [True, False])

@@ -21,17 +21,21 @@ NUM_UPDATES = 2
 @pytest.fixture
 def compile_all(monkeypatch):
     """Returns a function: from then on, fused functions are compiled on a CPU, too."""
-    compile_varying = compiling.compile_varying
+    compile_varying, made = compiling.compile_varying, []
 
     def traced(function, **options):
-        return compile_varying(function, **options, backend="eager")
+        made.append(function.__name__)
+        return compile_varying(function, **options, backend="aot_eager")
 
     def begin():
         for module in (compiling, comparators, icm):
             monkeypatch.setattr(module, "compiles", lambda _: True)
         monkeypatch.setattr(compiling, "compile_varying", traced)
+        compiling.forget_fused()
+        return made
 
-    return begin
+    yield begin
+    compiling.forget_fused()
 
 
 def play(method, folder):
@@ -58,12 +62,21 @@ def play(method, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["ppo", "ppo+oracle", "ppo+icm", "ppo+ec"])
-def test_compiled_functions_do_what_plain_ones_do(method, tmp_path, compile_all):
+@pytest.mark.parametrize(
+    ("method", "own"),
+    [
+        ("ppo", set()),
+        ("ppo+oracle", {"_find"}),
+        ("ppo+icm", {"_errors", "_surprise"}),
+        ("ppo+ec", {"_embed_eagerly", "_with_memory", "percentile_90", "_rate", "_take_slot"}),
+    ],
+)
+def test_compiled_functions_do_what_plain_ones_do(method, own, tmp_path, compile_all):
     plain = play(method, tmp_path)
-    compile_all()
+    made = compile_all()
     compiled = play(method, tmp_path)
     for (rollout, metrics), (other, other_metrics) in zip(plain, compiled, strict=True):
         for name, field in rollout.items():
             torch.testing.assert_close(other[name], field, rtol=1e-3, atol=2e-3)
+        assert own | {"_decide", "_losses", "_select", "_end", "_sorted_out"} <= set(made)
         assert other_metrics == pytest.approx(metrics, rel=0.02, abs=2e-3, nan_ok=True)

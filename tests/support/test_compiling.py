@@ -108,6 +108,9 @@ def as_on_a_gpu(monkeypatch):
         return compile_varying(function, **options, backend="eager")
 
     monkeypatch.setattr(compiling, "compile_varying", traced)
+    compiling.forget_fused()
+    yield
+    compiling.forget_fused()
 
 
 @fused
@@ -158,5 +161,8 @@ def test_a_loss_that_is_fused_has_gradients_and_alike_networks_share_it():
         (network(pair[0]) - pair[1]).square().mean().backward()
         torch.testing.assert_close(gradient, network[0].weight.grad)
     assert num_graphs() == before + 1
-    squared_error(network, tuple(part[:4] for part in pair))
+    for length in (4, 5, 3):  # one more for all other lengths
+        squared_error(network, tuple(part[:length] for part in pair))
     assert num_graphs() == before + 2
+    with pytest.raises(TypeError, match="by name, got pair"):
+        squared_error(network, pair=pair)

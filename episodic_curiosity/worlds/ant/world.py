@@ -6,7 +6,7 @@ R of them, F features.
 
 import hashlib
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
@@ -88,7 +88,7 @@ class AntWorld:
         self._ants = Ants(num_envs)
         self._episodes = rules.no_episodes(self._keys(num_envs, seed))
         self._begun = False
-        self._thread = ThreadPoolExecutor(1)
+        self._thread, self._is_closed = ThreadPoolExecutor(1), False
         self._simulated: Future[Tensor] | None = None  # the unstable ants, after begin_step
         self._head: HeadCamera | None = None
         view_shape: tuple[int, ...] = (NUM_FEATURES,)
@@ -125,7 +125,7 @@ class AntWorld:
 
     def reset(self, seed: int | None = None) -> Step:
         """Starts a new episode in every environment; a seed restarts the episode sequence."""
-        self._check_between()
+        self._give_up_step()
         count = self.spec.num_envs
         if seed is not None:
             self._episodes = rules.no_episodes(self._keys(count, seed))
@@ -148,13 +148,19 @@ class AntWorld:
     def begin_step(self, actions: Tensor) -> None:
         """Lets MuJoCo simulate the actions in a thread of its own."""
         self._check_begun()
-        self._simulated = self._thread.submit(self._ants.step, self._checked(actions))
+        if self._is_closed:
+            raise RuntimeError("this world is closed")
+        in_inference = torch.is_inference_mode_enabled()  # a thread has a mode of its own
+        self._simulated = self._thread.submit(
+            self._simulate, self._checked(actions), in_inference
+        )
 
     def end_step(self) -> Step:
         """Waits for MuJoCo and returns the step."""
         if self._simulated is None:
             raise RuntimeError("call begin_step() before end_step()")
-        lost, self._simulated = self._simulated.result(), None
+        simulated, self._simulated = self._simulated, None
+        lost = simulated.result()
         positions, episodes = self._ants.positions, self._episodes
         episodes.clock.add_(1)
         reward = torch.zeros(self.spec.num_envs)
@@ -214,6 +220,7 @@ class AntWorld:
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Resumes from the state of a world of the same task, options and size."""
+        self._give_up_step()
         fields = self._fields()
         if difference := first_difference(state, fields):
             raise ValueError(f"this is not a state of {self.spec.task}: it {difference}")
@@ -228,6 +235,7 @@ class AntWorld:
 
     def close(self) -> None:
         """Ends the thread and frees the OpenGL cameras; safe to call again."""
+        self._is_closed = True
         self._thread.shutdown()
         while self._pictures:
             self._pictures.popitem()[1].close()
@@ -255,6 +263,16 @@ class AntWorld:
             raise RuntimeError("call reset() first: no episode has begun")
         self._check_between()
 
+    def _simulate(self, actions: Tensor, in_inference: bool) -> Tensor:
+        with torch.inference_mode(in_inference):
+            return self._ants.step(actions)
+
+    def _give_up_step(self) -> None:
+        """Waits for MuJoCo; the step that it was within is never emitted."""
+        simulated, self._simulated = self._simulated, None
+        if simulated is not None:
+            wait([simulated])
+
     def _check_between(self) -> None:
         if self._simulated is not None:
             raise RuntimeError("call end_step() first: MuJoCo is within a step")
@@ -265,7 +283,7 @@ class AntWorld:
             kind = actions.dtype if isinstance(actions, Tensor) else type(actions).__name__
             raise ValueError(f"actions must be a float32 tensor, got {kind}")
         check_tensor("actions", actions, (self.spec.num_envs, NUM_MOTORS), self._device)
-        actions = actions.cpu()
+        actions = actions.detach().cpu()
         if not actions.isfinite().all():
             raise ValueError("actions must be finite, got NaN or infinity")
         return actions

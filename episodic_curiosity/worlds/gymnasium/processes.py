@@ -148,16 +148,18 @@ class EnvProcesses(VectorEnv[Any, Any, Array]):
         """Sends a command to all processes."""
         if not self._dismissal.alive:
             raise RuntimeError("this world is closed")
+        self._deadline = time.monotonic() + self._timeout
         try:
             for process, argument in zip(self.processes, arguments, strict=True):
                 process.ask(command, argument)
         except BaseException:
             self.close()  # some have begun, others have not
             raise
-        self._deadline = time.monotonic() + self._timeout
 
     def _await(self) -> tuple[list[Any], dict[int, str]]:
         """Returns the N answers to a command, None where the process failed, and failures."""
+        if not self._dismissal.alive:
+            raise RuntimeError("this world is closed")
         answers: list[Any] = []
         failures = {}
         try:

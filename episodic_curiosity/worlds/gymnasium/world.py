@@ -116,7 +116,8 @@ class GymnasiumWorld:
 
     def reset(self, seed: int | None = None) -> Step:
         """Starts a new episode in every environment; a seed restarts the episode sequence."""
-        self._check_between()
+        if self._is_within:
+            self.end_step()
         seed = self._next_seed if seed is None else seed
         emitted, info = self._env.reset(seed=None if seed is None else self._seeds(seed))
         self._next_seed, self._begun = None, True
@@ -144,8 +145,8 @@ class GymnasiumWorld:
         """Lets environments in processes take the actions, and returns before they have."""
         chosen = self._chosen(actions)
         assert isinstance(self._env, EnvProcesses)
-        self._env.begin_step(chosen)
         self._is_within = True
+        self._env.begin_step(chosen)
 
     def end_step(self) -> Step:
         """Waits for the environments and returns the step."""
@@ -204,6 +205,7 @@ class GymnasiumWorld:
         """Renders one environment, (H, W, 3) bytes."""
         if self._env.render_mode != "rgb_array":
             raise ValueError(f"{self.spec.task} must be made with render_mode 'rgb_array'")
+        self._check_between()
         try:
             pictures = self._env.render()
         except gymnasium.error.DependencyNotInstalled as error:

@@ -162,13 +162,13 @@ class Workers:
         """Sends a command to all workers."""
         self.board.end[:] = End.NOT_YET
         self.board.is_beginning[:] = self._passed_over[:] = False
+        self._deadline = time.monotonic() + self._timeout
         try:
             for worker in self._crew:
                 worker.ask(command)
         except BaseException:
             self.close()  # some have begun, others have not
             raise
-        self._deadline = time.monotonic() + self._timeout
 
     def _await(self) -> dict["_Worker", str]:
         """Awaits the answers of all workers; returns the failures of those it replaced."""

@@ -43,7 +43,8 @@ class WorkerWorld:
 
     def reset(self, seed: int | None = None) -> Step:
         """Starts a new episode in every environment; a seed restarts the episode sequence."""
-        self._check_between()
+        if self._is_within:
+            self.end_step()
         if seed is not None:
             self._key = self._keys(seed)
             self._episode.zero_()
@@ -75,8 +76,8 @@ class WorkerWorld:
         board.action[:] = self._checked(actions)
         self._clock += 1
         np.equal(self._clock, self.spec.episode_steps, out=board.last)
-        self.workers.begin_step()
         self._is_within = True
+        self.workers.begin_step()
 
     def end_step(self) -> Step:
         """Waits for the simulators and returns the step."""
