@@ -130,7 +130,10 @@ def play_on(work: Work, folder: Path, blow: Blow | None = None) -> Played:
 def _play(work: Work, folder: Path) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs ignore it
     try:
-        play_here(work, folder)
+        try:
+            play_here(work, folder)
+        finally:  # a second one may come while this process ends
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
         sys.exit(STOPPED)
 

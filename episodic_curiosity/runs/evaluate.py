@@ -211,7 +211,7 @@ class _Tally:
 
     @property
     def is_final(self) -> Tensor:
-        """(N,) bool, the present episode is the last one that counts, or none is."""
+        """(N,) bool, no later episode than the present one counts."""
         return self._finished >= self._rounds - 1
 
     def is_complete(self) -> bool:
