@@ -24,7 +24,8 @@ faults_again()
 print(faults_again())
 with reusing_freed_memory():
     faults_again()
-    print(faults_again(), resident())
+    # A system may take pages back at any time: the best of four.
+    print(min(faults_again() for _ in range(4)), resident())
 print(resident())
 """
 
