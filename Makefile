@@ -10,8 +10,8 @@ ifneq ($(TORCH),$(filter cpu,$(TORCH)))
 $(error TORCH must be cpu or empty, got $(TORCH))
 endif
 PYTEST ?= $(BIN)/pytest
-# A process per core, each with one thread.
-PARALLEL := OMP_NUM_THREADS=1 $(PYTEST) -n auto --dist loadgroup
+# A process per core and one more, each with one thread, and a file of tests at a time.
+PARALLEL := OMP_NUM_THREADS=1 $(PYTEST) -n auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo quick test test-gpu check format lint types docs bench soak pictures clean
 

@@ -1,120 +1,136 @@
-"""Speed of ViZDoom's MyWayHome with our workers, compared with Gymnasium's AsyncVectorEnv.
+"""Speed of ViZDoom's MyWayHome: the bare engine, Gymnasium, EnvPool, our world and training.
 
-    python benchmarks/doom.py
+    python benchmarks/doom.py [--seconds 3]
 
-Both play 8 games with 4 tics per step and alternate in one run. `frames` is what both return:
-a copy of the colour frames of 160 x 120. `world` is our complete step, with the policy's grey
-84 x 84 and everything else as tensors. The ratio compares steps per second of CPU time, of all
-processes together, which depends least on the number of cores and on other programs.
+All play at 160 x 120 with 4 tics per step, and alternate in one run. "frames" is what
+Gymnasium's AsyncVectorEnv returns, too: a copy of the colour frames. "world" is our complete
+step, with the policy's grey 84 x 84, rewards, resets and positions, all as tensors. Training is
+that of the preset `cpu` with 8 games. EnvPool is measured if it can be imported.
 """
 
+import argparse
 import os
-import time
+import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
+import gymnasium
 import numpy as np
 import torch
+from cpu_seconds import Player, compare, training
 
+from episodic_curiosity.worlds.processes.workers import Workers
+from episodic_curiosity.worlds.registry import make_world
+from episodic_curiosity.worlds.vizdoom.scenarios import REPEAT, find_scenario
+from episodic_curiosity.worlds.vizdoom.world import ENGINE, FIELDS
+
+TASK, GYMNASIUM_ID, ENVPOOL_ID = "vizdoom/dense", "VizdoomMyWayHome-v1", "MyWayHome-v1"
 GAMES = 8
-ROUNDS = 3
-OURS, WORLD, THEIRS = "ours, frames", "ours, world", "AsyncVectorEnv"
-
-Player = tuple[Callable[[], object], Callable[[], object]]
+THEIRS = "AsyncVectorEnv"
 
 
-def compare(seconds: float) -> None:
-    """Prints the speeds, each the median of three rounds of `seconds`."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # waiting threads would count as CPU time
-    players = {OURS: _frames(), WORLD: _world(), THEIRS: _gymnasium()}
-    rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in players}
-    for _ in range(ROUNDS):
-        for name, (step, _) in players.items():
-            rounds[name].append(_measure(step, seconds))
-    for _, close in players.values():
-        close()
-    torch.set_num_threads(threads)
-    middle = {name: np.median(figures, axis=0) for name, figures in rounds.items()}
-    print(
-        f"{f'vizdoom, {GAMES} games':<20} {'steps/s':>10} {'steps/CPU-second':>18} {'ratio':>6}"
+def engine() -> Player:
+    """One game in this process: nothing but actions, and frames to look at."""
+    from vizdoom import DoomGame, ScreenFormat, ScreenResolution, scenarios_path
+
+    game, random = DoomGame(), np.random.default_rng(0)
+    game.load_config(os.path.join(scenarios_path, "my_way_home.cfg"))
+    game.set_screen_resolution(ScreenResolution.RES_160X120)
+    game.set_screen_format(ScreenFormat.RGB24)
+    game.set_window_visible(False)
+    game.init()
+    actions = np.eye(len(game.get_available_buttons())).tolist()
+
+    def play() -> None:
+        game.make_action(actions[random.integers(len(actions))], REPEAT)
+        if game.is_episode_finished():
+            game.new_episode()
+        game.get_state().screen_buffer.copy()
+
+    return Player(play, 1, game.close)
+
+
+def frames() -> Player:
+    """Our workers, without what the world adds."""
+    scenario = find_scenario("dense", None, None)
+    options = scenario.engine | {"sizes": None}
+    workers = Workers(
+        ENGINE, options, FIELDS, num_envs=GAMES, num_workers=None, timeout=60.0, pinned=True
     )
-    for name, (per_second, per_cpu_second) in middle.items():
-        ratio = per_cpu_second / middle[THEIRS][1]
-        print(f"{name:<20} {per_second:>10,.0f} {per_cpu_second:>18,.0f} {ratio:>5.1f}x")
+    board, random = workers.board, np.random.default_rng(0)
+    board.seed[:] = range(GAMES)
+    workers.begin()
 
-
-def _frames() -> Player:
-    from episodic_curiosity.worlds.registry import make_world
-
-    world = make_world("vizdoom/dense", num_envs=GAMES, seed=0)
-    world.reset()
-    workers, random = world.workers, np.random.default_rng(0)
-
-    def step() -> None:
-        workers.board.action[:] = random.integers(3, size=GAMES)
+    def play() -> None:
+        board.action[:] = random.integers(len(scenario.action_names), size=GAMES)
         workers.step()
-        workers.board.present["frame"].copy()
+        board.present["frame"].copy()
 
-    return step, world.close
-
-
-def _world() -> Player:
-    from episodic_curiosity.worlds.registry import make_world
-
-    world = make_world("vizdoom/dense", num_envs=GAMES, seed=0)
-    world.reset()
-    return lambda: world.step(torch.randint(3, (GAMES,))), world.close
+    return Player(play, GAMES, workers.close)
 
 
-def _gymnasium() -> Player:
-    import gymnasium
-
-    envs = gymnasium.vector.AsyncVectorEnv([_make] * GAMES, context="spawn")
-    envs.reset(seed=0)
-    random = np.random.default_rng(0)
-    left, _, forward = 1, 2, 3  # 0 does nothing
-    return lambda: envs.step(random.integers(left, forward + 1, GAMES)), envs.close
+def world() -> Player:
+    ours = make_world(TASK, num_envs=GAMES, seed=0)
+    ours.reset()
+    return Player(
+        lambda: ours.step(torch.randint(ours.spec.num_actions, (GAMES,))), GAMES, ours.close
+    )
 
 
-def _make() -> object:
-    import gymnasium
+def make_gymnasium() -> gymnasium.Env:
     from vizdoom import ScreenResolution, gymnasium_wrapper
 
     assert gymnasium_wrapper  # its import registers the id
+    os.chdir(tempfile.mkdtemp())  # the engine writes to the current folder
     size = ScreenResolution.RES_160X120
-    return gymnasium.make("VizdoomMyWayHome-v1", frame_skip=4, screen_resolution=size)
+    return gymnasium.make(GYMNASIUM_ID, frame_skip=REPEAT, screen_resolution=size)
 
 
-def _measure(step: Callable[[], object], seconds: float) -> tuple[float, float]:
-    """Steps/s, and steps per second of CPU time."""
-    for _ in range(20):
-        step()
-    steps, cpu, start = 0, _cpu_seconds(), time.perf_counter()
-    while (passed := time.perf_counter() - start) < seconds:
-        step()
-        steps += GAMES
-    return steps / passed, steps / (_cpu_seconds() - cpu)
+def async_vector_env() -> Player:
+    envs = gymnasium.vector.AsyncVectorEnv([make_gymnasium] * GAMES, context="spawn")
+    envs.reset(seed=0)
+    random = np.random.default_rng(0)
+    left, _, forward = 1, 2, 3  # 0 does nothing
+    return Player(
+        lambda: envs.step(random.integers(left, forward + 1, GAMES)), GAMES, envs.close
+    )
 
 
-def _cpu_seconds() -> float:
-    """CPU time used so far by this process and all its descendants."""
-    parents, used = {}, {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # the process has ended
-        parents[int(entry.name)] = int(fields[1])
-        used[int(entry.name)] = int(fields[11]) + int(fields[12])
+def envpool() -> Player:
+    import envpool
 
-    def is_ours(pid: int) -> bool:
-        while pid not in (0, os.getpid()):
-            pid = parents.get(pid, 0)
-        return pid != 0
+    envs = envpool.make_gymnasium(
+        ENVPOOL_ID,
+        num_envs=GAMES,
+        num_threads=os.cpu_count(),
+        seed=0,
+        frame_skip=REPEAT,
+        stack_num=1,
+        use_combined_action=True,
+        img_height=120,
+        img_width=160,
+    )
+    envs.reset()
+    random = np.random.default_rng(0)
+    return Player(
+        lambda: envs.step(random.integers(envs.action_space.n, size=GAMES)), GAMES, envs.close
+    )
 
-    return sum(ticks for pid, ticks in used.items() if is_ours(pid)) / os.sysconf("SC_CLK_TCK")
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=3.0, help="per round")
+    seconds = parser.parse_args().seconds
+    makers: dict[str, Callable[[], Player]] = {
+        "bare engine, 1 game": engine,
+        THEIRS: async_vector_env,
+        "EnvPool": envpool,
+        "ours, frames": frames,
+        "ours, world": world,
+        "ours, training ppo": lambda: training(TASK, "ppo", GAMES),
+        "ours, training ppo+ec": lambda: training(TASK, "ppo+ec", GAMES),
+    }
+    compare(makers, than=THEIRS, seconds=seconds)
 
 
 if __name__ == "__main__":
-    compare(seconds=3.0)
+    main()

@@ -22,11 +22,12 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.reachability.fit_config import FitConfig
 from episodic_curiosity.reachability.random_play import random_play
-from episodic_curiosity.reachability.training import FitConfig, fit_r_network
+from episodic_curiosity.reachability.training import fit_r_network
 from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.learner import Learner
 from episodic_curiosity.runs.presets import resolve
-from episodic_curiosity.runs.train import Parts
 from episodic_curiosity.support.checks import usable_device
 from episodic_curiosity.support.compiling import warming_up
 from episodic_curiosity.support.cuda_graphs import WARM_UPS
@@ -93,31 +94,31 @@ def measure(name: str, options: argparse.Namespace) -> tuple[float, Seconds, flo
     begin = time.perf_counter()
     with TemporaryDirectory() as folder, warming_up(torch.device("cuda")):
         world = _world(run, "train")
-        parts = Parts.make(run, world, Path(folder))
-        if parts.r_network is not None:
-            parts.r_network.fitted.fill_(True)
-    parts.collector.reset()
+        learner = Learner.make(run, world, Path(folder))
+        if learner.r_network is not None:
+            learner.r_network.fitted.fill_(True)
+    learner.collector.reset()
     for number in range(1 + WARM_UPS):  # compiles and captures
-        parts.ppo.update(parts.collector.collect(), number)
+        learner.ppo.update(learner.collector.collect(), number)
     torch.cuda.synchronize()
     start = time.perf_counter() - begin
 
     # Random play counts towards the run's steps.
     whole = (STEPS - run.random_play_steps) / run.batch_size
-    rollout = parts.collector.collect()
+    rollout = learner.collector.collect()
     seconds = dict.fromkeys(PIECES, 0.0)
-    seconds["play"] = whole * _timed(parts.collector.collect, options.updates)
-    seconds["learn"] = whole * _timed(lambda: parts.ppo.update(rollout, 1), options.updates)
-    if parts.r_network is not None:
-        seconds |= _r_network_work(run, parts)
+    seconds["play"] = whole * _timed(learner.collector.collect, options.updates)
+    seconds["learn"] = whole * _timed(lambda: learner.ppo.update(rollout, 1), options.updates)
+    if learner.r_network is not None:
+        seconds |= _r_network_work(run, learner)
     return start, seconds, torch.cuda.max_memory_allocated() / 1e9
 
 
-def _r_network_work(run: Run, parts: Parts) -> Seconds:
+def _r_network_work(run: Run, learner: Learner) -> Seconds:
     """Seconds of random play and the fit, or of all refits, scaled up from slices."""
     assert run.r_network is not None
-    assert parts.r_network is not None
-    r_network = parts.r_network
+    assert learner.r_network is not None
+    r_network = learner.r_network
     world = _world(run, "r-network")
     num_envs = world.spec.num_envs
     random_play(world, num_envs * 10, seed=0, progress=False)  # captures

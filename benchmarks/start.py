@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 import torch
 from torch._dynamo.utils import get_compilation_metrics
 
+from episodic_curiosity.runs.learner import Learner
 from episodic_curiosity.runs.presets import resolve
-from episodic_curiosity.runs.train import Parts
 from episodic_curiosity.support.checks import usable_device
 from episodic_curiosity.support.compiling import warming_up
 from episodic_curiosity.worlds.registry import make_world
@@ -57,24 +57,24 @@ def main() -> None:
                 **run.world.options("train"),
             )
             lap("levels")
-            parts = Parts.make(run, world, Path(folder))
-            if parts.r_network is not None:
-                parts.r_network.fitted.fill_(True)
+            learner = Learner.make(run, world, Path(folder))
+            if learner.r_network is not None:
+                learner.r_network.fitted.fill_(True)
         lap("networks and the start of the compiler")
-        parts.collector.reset()
+        learner.collector.reset()
         lap("the first frames")
         for number, name in enumerate(("first", "second")):
-            rollout = parts.collector.collect()
+            rollout = learner.collector.collect()
             lap(f"the {name} rollout")
-            parts.ppo.update(rollout, number)
+            learner.ppo.update(rollout, number)
             lap(f"the {name} update")
         print(f"{lap.last - lap.begin:7.1f} s in total\n")
         for compiled in get_compilation_metrics():
             seconds, count = compiled.entire_frame_compile_time_s, compiled.graph_op_count
             if compiled.co_name:
                 print(f"{seconds or 0:7.1f} s of it for {compiled.co_name}, {count} operations")
-        collect = lap.timed(parts.collector.collect, options.rollouts)
-        learn = lap.timed(lambda: parts.ppo.update(rollout, 1), -(-options.rollouts // 2))
+        collect = lap.timed(learner.collector.collect, options.rollouts)
+        learn = lap.timed(lambda: learner.ppo.update(rollout, 1), -(-options.rollouts // 2))
     print(
         f"\nthen {collect * 1e3:.1f} ms for a rollout of {run.batch_size:,} steps and "
         f"{learn * 1e3:.1f} ms for an update: {run.batch_size / (collect + learn):,.0f} steps/s"

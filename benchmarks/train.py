@@ -24,16 +24,16 @@ import numba
 import numpy as np
 import stable_baselines3
 import torch
+from cpu_seconds import full_learner
 from stable_baselines3.common.vec_env import VecEnv
 
-from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.reachability.training import FitConfig, fit_r_network
+from episodic_curiosity.reachability.fit_config import FitConfig
+from episodic_curiosity.reachability.training import fit_r_network
 from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.learner import Learner
 from episodic_curiosity.runs.presets import PRESETS, resolve
-from episodic_curiosity.runs.train import Parts
 from episodic_curiosity.support.machine import reusing_freed_memory
 from episodic_curiosity.worlds.maze.family import MazeConfig
-from episodic_curiosity.worlds.registry import make_world
 
 TASK, GYMNASIUM_ID = "maze/no-reward", "EpisodicCuriosity/MazeNoReward-v0"
 METHODS = ("ppo", "ppo+icm", "ppo+ec", "ppo+eco")
@@ -102,28 +102,19 @@ def make_run(method: str, num_envs: int, size: tuple[int, int]) -> Run:
     return dataclasses.replace(run, device="cpu", world=world, ppo=ppo)
 
 
-def ours(run: Run, folder: Path) -> tuple[Parts, Update]:
+def ours(run: Run, folder: Path) -> tuple[Learner, Update]:
     """The parts of the run, and its update without the R-network's fit."""
-    world = make_world(
-        run.task, num_envs=run.world.num_envs, seed=0, **run.world.options("train")
-    )
-    parts = Parts.make(run, world, folder)
-    parts.collector.reset()
-    if isinstance(parts.curiosity, EpisodicBonus):
-        assert parts.r_network is not None
-        parts.r_network.fitted.fill_(True)
-        parts.curiosity.memory.embeddings.normal_()
-        parts.curiosity.memory.added.fill_(parts.curiosity.memory.capacity)
+    learner = full_learner(run, folder)
 
     def update() -> None:
-        rollout = parts.collector.collect()
-        parts.ppo.update(rollout, 0)
-        if parts.replay is not None:
-            parts.replay.extend(rollout.snapshot, rollout.first[:-1])
+        rollout = learner.collector.collect()
+        learner.ppo.update(rollout, 0)
+        if learner.replay is not None:
+            learner.replay.extend(rollout.snapshot, rollout.first[:-1])
         else:
-            parts.bonus.learn(rollout)
+            learner.bonus.learn(rollout)
 
-    return parts, update
+    return learner, update
 
 
 def theirs(run: Run) -> Update:
@@ -172,12 +163,12 @@ def best_updates(updates: dict[str, Update], seconds: float) -> dict[str, np.nda
     return {name: np.min(times, axis=0) for name, times in taken.items()}
 
 
-def seconds_to_fit(parts: Parts, config: FitConfig, num_views: int) -> np.ndarray:
+def seconds_to_fit(learner: Learner, config: FitConfig, num_views: int) -> np.ndarray:
     """Seconds of a complete fit, (2,), extrapolated from two short ones to ECO's replay.
 
     Each of `num_views` is drawn once, those of the short replay twice.
     """
-    replay, r_network = parts.replay, parts.r_network
+    replay, r_network = learner.replay, learner.r_network
     assert replay is not None
     assert r_network is not None
 
@@ -193,25 +184,25 @@ def seconds_to_fit(parts: Parts, config: FitConfig, num_views: int) -> np.ndarra
     return fitting + draw / DRAWN * num_views
 
 
-def play_on(parts: Parts, num_steps: int) -> None:
+def play_on(learner: Learner, num_steps: int) -> None:
     """Adds that many steps of every environment to ECO's replay, enough for a fit."""
-    assert parts.replay is not None
+    assert learner.replay is not None
     played = 0
     while played < num_steps:
-        rollout = parts.collector.collect()
+        rollout = learner.collector.collect()
         assert rollout.snapshot is not None
-        parts.replay.extend(rollout.snapshot, rollout.first[:-1])
+        learner.replay.extend(rollout.snapshot, rollout.first[:-1])
         played += rollout.num_steps
 
 
-def fits_per_step(parts: dict[str, Parts], runs: dict[str, Run]) -> dict[str, np.ndarray]:
+def fits_per_step(learners: dict[str, Learner], runs: dict[str, Run]) -> dict[str, np.ndarray]:
     """Seconds of fitting per step, (2,), for the methods with an R-network."""
     online, play = runs["ppo+eco"].r_network.online, runs["ppo+ec"].r_network.random_play
-    play_on(parts["ppo+eco"], online.fit.least_steps)
-    refit = seconds_to_fit(parts["ppo+eco"], online.fit, online.history)
+    play_on(learners["ppo+eco"], online.fit.least_steps)
+    refit = seconds_to_fit(learners["ppo+eco"], online.fit, online.history)
     preset = PRESETS["cpu"]
     num_views = preset.steps // preset.play_share
-    fit_before = seconds_to_fit(parts["ppo+eco"], play.fit, num_views)
+    fit_before = seconds_to_fit(learners["ppo+eco"], play.fit, num_views)
     return {"ppo+eco": refit / online.refit_every, "ppo+ec": fit_before / preset.steps}
 
 
@@ -255,7 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         updates = {PEER: theirs(runs["ppo"])}
         updates |= {name: update for name, (_, update) in made.items()}
         best = best_updates(updates, options.seconds)
-        fits = fits_per_step({name: parts for name, (parts, _) in made.items()}, runs)
+        fits = fits_per_step({name: learner for name, (learner, _) in made.items()}, runs)
     for column, title in enumerate(("time", "CPU time")):
         report(
             title,

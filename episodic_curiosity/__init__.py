@@ -19,16 +19,14 @@ from episodic_curiosity.bonus.noveld import NovelD, NovelDConfig
 from episodic_curiosity.bonus.oracle import GridOracle
 from episodic_curiosity.bonus.registry import register_method
 from episodic_curiosity.bonus.rnd import RND, RNDConfig
+from episodic_curiosity.reachability.accuracy import pair_accuracy
+from episodic_curiosity.reachability.architecture import FAST, PAPER, SMALL
 from episodic_curiosity.reachability.experience import Frames
-from episodic_curiosity.reachability.network import FAST, PAPER, SMALL, RNetwork
+from episodic_curiosity.reachability.fit_config import FitConfig
+from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
-from episodic_curiosity.reachability.training import (
-    FitConfig,
-    FitReport,
-    fit_r_network,
-    pair_accuracy,
-)
+from episodic_curiosity.reachability.training import FitReport, fit_r_network
 from episodic_curiosity.runs.evaluate import evaluate
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.train import train

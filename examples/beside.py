@@ -3,28 +3,28 @@
 import os
 from collections.abc import Sequence
 
+import numpy as np
+
+from episodic_curiosity.bonus.episodic import EpisodicConfig
 from episodic_curiosity.runs.command import evaluate_command, train_command
-from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.show.report import page
-from episodic_curiosity.show.report.chart import Axis, Line, line_chart
+from episodic_curiosity.show.report.chart import Axis, Line, Points, line_chart
 from episodic_curiosity.show.report.figures import thinned
-from episodic_curiosity.worlds.maze.family import MazeConfig
-from examples.page_parts import card, picture
+from examples.page_parts import beside, card, film, picture, scale
 from examples.trained import Trained, mean_coverage
-from examples.walks import Walk, walk
+from examples.walks import COST, PAID, SMOOTH, Maps, Walk, mean_covered, path_colours
 
-TITLE = "Curiosity in a maze without reward"
-LEAD = (
-    "Agents learn to explore mazes from pictures. The curious ones get a bonus whenever they "
-    "see something that is far from everything they remember."
-)
 PLAIN, CURIOUS = 1, 2  # colours of the page
-NUM_LEVELS_SHOWN = 4
+BARS = {PLAIN: (70, 134, 208), CURIOUS: (226, 104, 48)}  # the same in the film
+FILM_WIDTH = 620  # pixels on a large screen
+LEVEL = 0  # the film is of the first test level, whatever happens there
+NUM_POINTS = 60  # of a line within an episode
+NUM_LEARNING = 14  # points of a learning curve: each is the mean of about one episode of each
 SHARE = Axis("right", ".0%", shows=(0.5, 1.0))
 HOW_FITTED = {
-    "ppo+ec": "It was fitted before the run, to random steps, which count as steps of the "
-    "agent here.",
+    "ppo+ec": "It was fitted before, to random steps in other mazes of this kind, and is "
+    "shipped with the package; those steps are not counted here.",
     "ppo+eco": "It is fitted while the agent plays, to the agent's own steps; before the "
     "first fit the bonus is zero.",
 }
@@ -36,38 +36,65 @@ def beside_page(
     *,
     command: str,
     episodes: int,
-    before: Sequence[str] = (),
+    after: Sequence[str] = (),
 ) -> str:
     """Returns the page, from the folders of runs that differ only in method and seed.
 
-    The sections `before` are those of the shipped agents.
+    The sections `after` are those of the shipped agents.
     """
     everyone = [*plain, *curious]
-    ratio = mean_coverage(curious) / mean_coverage(plain)
-    tiles = [
-        _tile(plain),
-        _tile(curious),
-        page.number(f"{ratio:.2f} times", "The curious agent covers", "as many, on average"),
-    ]
     return page.page(
-        TITLE,
-        LEAD,
+        _title(plain, curious),
+        _lead(everyone[0]),
         [
-            *before,
-            page.section("Trained just now", page.row(tiles, "numbers")),
-            _about(curious[0].run),
-            page.section("Learning", *_learning(everyone, curious)),
+            page.row(_tiles(plain, curious), "numbers"),
+            *_film(plain[0], curious[0]),
+            _unseen(everyone),
+            _about(curious[0]),
+            _learning(everyone, curious),
             *_from_above(plain[0], curious[0]),
+            *after,
             _measured(everyone),
             _commands(everyone, command, episodes),
         ],
     )
 
 
-def first_page(before: Sequence[str]) -> str:
-    """Returns the page while the pair is being trained."""
-    later = page.paragraph("Two small agents are being trained; this page will show them.")
-    return page.page(TITLE, LEAD, [*before, page.section("Trained just now", later)])
+def _title(plain: Sequence[Trained], curious: Sequence[Trained]) -> str:
+    ratio = mean_coverage(curious) / mean_coverage(plain)
+    return (
+        f"In mazes without reward, a curious agent covers {ratio:.1f} times as much floor as "
+        "plain PPO"
+    )
+
+
+def _lead(one: Trained) -> str:
+    actions = len(one.evaluation.action_shares)
+    return (
+        f"Both learnt from pictures, for {one.steps:,} steps with {actions} actions, and play "
+        "here in mazes that they have never seen. Only the curious agent gets a bonus, for "
+        "views that are far from everything it remembers."
+    )
+
+
+def _tiles(plain: Sequence[Trained], curious: Sequence[Trained]) -> list[str]:
+    ratio = mean_coverage(curious) / mean_coverage(plain)
+    better = sum(_num_better(one, other) for one, other in zip(plain, curious, strict=True))
+    total = sum(one.coverage.num_values for one in plain)
+    note = f"and more cells in {better} of {total} episodes on the same levels"
+    return [
+        _tile(plain),
+        _tile(curious),
+        page.number(f"{ratio:.2f} times", "The curious agent covers, on average,", note),
+    ]
+
+
+def _num_better(plain: Trained, curious: Trained) -> int:
+    """The number of test episodes in which the curious agent covers more cells."""
+    ours, theirs = (each.evaluation.coverage for each in (curious, plain))
+    assert ours is not None
+    assert theirs is not None
+    return int((ours > theirs).sum())
 
 
 def _tile(group: Sequence[Trained]) -> str:
@@ -81,14 +108,95 @@ def _tile(group: Sequence[Trained]) -> str:
     return page.number(f"{mean_coverage(group):.1f}", name, note, _colour(group[0]))
 
 
-def _about(run: Run) -> str:
-    assert isinstance(run.world, MazeConfig)
+def _film(plain: Trained, curious: Trained) -> list[str]:
+    """The film of both agents; none without Pillow."""
+    try:
+        from examples.pair_film import Side, pair_film
+    except ImportError:
+        return []
+    pair = (plain, curious)
+    sides = [
+        Side(each.run, each.walks[LEVEL], _path(each, LEVEL), BARS[_colour(each)])
+        for each in pair
+    ]
+    captions = [
+        (f"{name}: {each.walks[LEVEL].coverage} cells", _colour(each))
+        for name, each in zip(("plain PPO", "curious"), pair, strict=True)
+    ]
+    steps = sides[0].walk.num_steps
+    return [
+        page.section(
+            "Both agents in one unseen maze",
+            beside(
+                film(pair_film(sides, LEVEL), FILM_WIDTH, captions),
+                page.paragraph(
+                    f"One complete episode of {steps:,} steps as a time lapse, from the same "
+                    "start, on the first test level. Above: the agent's view. Below: its path "
+                    "on the map, which neither agent has."
+                )
+                + page.paragraph("The colour of the curious agent's path is its bonus:")
+                + scale(COST, PAID, "costs", "pays")
+                + page.paragraph(
+                    f"It is the mean over {SMOOTH} steps. Places far from memory pay; known "
+                    "ones cost a little. In the first steps of an episode, memory holds only "
+                    "views from close by, so little is paid."
+                )
+                + page.paragraph(
+                    "Plain PPO gets no reward, so it has nothing to learn from: its policy "
+                    "only drifts. The red dot is the goal, which pays nothing in this task. An "
+                    "agent that touches it is moved to another place."
+                ),
+            ),
+        )
+    ]
+
+
+def _unseen(everyone: Sequence[Trained]) -> str:
+    within = [
+        Line(_name(each), _colour(each), _every(mean_covered(each.walks))) for each in everyone
+    ]
+    ordered = [Line(_name(each), _colour(each), _sorted(each)) for each in everyone]
+    num_walks, num_episodes = len(everyone[0].walks), everyone[0].coverage.num_values
+    charts = [
+        line_chart(
+            "Cells covered so far in an episode",
+            Axis("steps of the episode", shows=(0,)),
+            Axis("cells", shows=(0,)),
+            within,
+            f"mean of the first {num_walks} test levels",
+        ),
+        line_chart(
+            "Cells covered in each test episode",
+            Axis("episodes, from worst to best", shows=(1,)),
+            Axis("cells", shows=(0,)),
+            ordered,
+            f"{num_episodes} episodes of each agent, on the same levels",
+        ),
+    ]
+    return page.section("On unseen levels", page.row(charts, "cards"))
+
+
+def _every(covered: np.ndarray) -> Points:
+    steps = np.linspace(0, len(covered) - 1, min(NUM_POINTS, len(covered))).round().astype(int)
+    return tuple((float(step), float(covered[step])) for step in steps)
+
+
+def _sorted(each: Trained) -> Points:
+    assert each.evaluation.coverage is not None
+    ordered = np.sort(each.evaluation.coverage)
+    return tuple((float(rank), float(cells)) for rank, cells in enumerate(ordered, 1))
+
+
+def _about(curious: Trained) -> str:
+    run, length = curious.run, curious.evaluation.summary()["length"].mean
+    actions = ", ".join(curious.evaluation.action_shares)
     return page.section(
-        "What you are looking at",
+        "How it works",
         page.paragraph(
             "Both agents see the maze in first person, as small pictures, and both learn with "
             "PPO, a common method of reinforcement learning: it makes rewarded actions more "
-            "likely. The maze gives no reward, so plain PPO has nothing to learn from."
+            f"likely. Their actions are {actions}. The paper's agents have nine; the "
+            "demo has three because its training is short."
         ),
         page.paragraph(
             "The curious agent has an episodic memory, empty at the start of each episode, and "
@@ -100,82 +208,98 @@ def _about(run: Run) -> str:
         page.paragraph(
             "The measure is coverage: the floor is divided into cells of 30 units (a corridor "
             "is 100 wide), and the coverage of an episode is the number of different cells it "
-            f"enters in its {run.world.episode_steps} steps. Neither agent knows its position."
+            f"enters in its {length:,.0f} steps. Neither agent knows its position."
         ),
     )
 
 
-def _learning(everyone: Sequence[Trained], curious: Sequence[Trained]) -> list[str]:
+def _learning(everyone: Sequence[Trained], curious: Sequence[Trained]) -> str:
     steps = Axis("steps", shows=(0, max(each.steps for each in everyone)))
     charts = [
         ("Cells covered in an episode", "coverage", Axis("cells", shows=(0,)), everyone),
-        ("Bonus earned in an episode", "bonus", Axis("of bonus", shows=(0,)), curious),
-        ("Held-out accuracy of the R-network", "r_network_accuracy", SHARE, curious),
+        ("Bonus of a step", "bonus_mean", Axis("of bonus", shows=(0,)), curious),
     ]
+    tested = ""
+    if curious[0].run.method == "ppo+eco":  # that of EC stays what it is
+        title = "Held-out accuracy of the R-network"
+        charts.append((title, "r_network_accuracy", SHARE, curious))
+        tested = (
+            " The R-network is tested on held-out pairs of pictures, half of them near and "
+            "half far: chance is 50 %."
+        )
     drawn = [
         line_chart(title, steps, axis, lines)
         for title, metric, axis, group in charts
         if (lines := _lines(group, metric))
     ]
-    return [
-        page.row(drawn, "charts"),
+    return page.section(
+        "Learning",
+        page.row(drawn, "cards"),
         page.paragraph(
             "Each point is the mean over an interval of training, on the training levels. The "
-            "R-network is tested on held-out pairs of pictures, half of them near and half "
-            "far: chance is 50 %."
+            "bonus of a step rises while the agent learns to find new places."
+            f"{tested}"
         ),
-    ]
+    )
 
 
 def _lines(group: Sequence[Trained], metric: str) -> list[Line]:
     """One line per run with the metric; a short run may have completed no episode."""
-    curves = [(each, thinned(read_metrics(each.folder), metric)) for each in group]
+    curves = [
+        (each, thinned(read_metrics(each.folder), metric, NUM_LEARNING)) for each in group
+    ]
     return [Line(_name(each), _colour(each), points) for each, points in curves if points]
 
 
 def _from_above(plain: Trained, curious: Trained) -> list[str]:
     """Both agents on the first levels, from the same starts."""
-    num_envs = min(plain.run.world.num_envs, plain.coverage.num_values)
-    plain_walks, curious_walks = (
-        walk(each.folder, num_envs)[:NUM_LEVELS_SHOWN] for each in (plain, curious)
-    )
-    cards = [
-        card(f"Level {number}", page.row([_way(plain, one), _way(curious, other)], "pictures"))
-        for number, (one, other) in enumerate(zip(plain_walks, curious_walks, strict=True), 1)
-    ]
-    memories = [
-        picture(
-            one.picture(memory=one.remembered),
-            f"Level {number}: {len(one.remembered)} of {len(one.places)} views remembered",
-        )
-        for number, one in enumerate(curious_walks, 1)
-    ]
+    num_levels = min(len(plain.walks), len(curious.walks))
+    maps = Maps(plain.run, num_levels)
+    cards, memories = [], []
+    for level in range(num_levels):
+        ways = [_way(each, maps, level) for each in (plain, curious)]
+        cards.append(card(f"Level {level + 1}", page.row(ways, "pictures")))
+        one = curious.walks[level]
+        caption = f"Level {level + 1}: {len(one.remembered)} of {len(one.places)} views"
+        memories.append(picture(maps.picture(level, memory=one.remembered), caption))
     return [
         page.section(
             "From above",
             page.paragraph(
-                f"The first {len(cards)} test levels, which neither agent has trained on. Both "
-                "start at the black arrow; the path's colour goes from blue to yellow. "
-                "Rooms are grey, corridors orange, walls dark green. The red dot is the goal, "
-                "which pays nothing here. An agent that touches it is moved to another place "
-                "in the same maze, so a path can jump."
+                f"The first {num_levels} test levels, which neither agent has trained on. Both "
+                "start at the black arrow. Rooms are grey, corridors orange, walls dark green. "
+                "The curious agent's path has the colours of its bonus, as in the film."
             ),
+            scale(COST, PAID, "costs", "pays"),
             page.row(cards, "cards"),
         ),
         page.section(
             "Remembered positions",
             page.paragraph(
                 "A white ring marks each position on the curious agent's path at which a "
-                "picture was added to its memory."
+                f"picture was added to its memory. {_forgetting(curious)}"
             ),
             card("The curious agent's memory", page.row(memories, "pictures")),
         ),
     ]
 
 
-def _way(who: Trained, one: Walk) -> str:
+def _forgetting(curious: Trained) -> str:
+    bonus = curious.run.bonus
+    assert isinstance(bonus, EpisodicConfig)
+    gives_way = {"random": "a random one", "fifo": "the oldest"}[bonus.replacement]
+    return f"It holds {bonus.memory_capacity}: when it is full, {gives_way} is forgotten."
+
+
+def _way(who: Trained, maps: Maps, level: int) -> str:
+    one = who.walks[level]
     caption = f"{_name(who)}: {one.coverage} cells"
-    return picture(one.picture(trajectory=one.places), caption, _colour(who))
+    return picture(maps.path(level, one, _path(who, level)), caption, _colour(who))
+
+
+def _path(who: Trained, level: int) -> np.ndarray:
+    one: Walk = who.walks[level]
+    return path_colours(one, is_curious=who.run.bonus is not None)
 
 
 def _measured(everyone: Sequence[Trained]) -> str:

@@ -1,7 +1,7 @@
 """Draws the curves of sb3_minigrid.py as a page, and prints their last points as a table.
 
     python examples/minigrid_curves.py docs/data/minigrid --out minigrid.html
-    python examples/chart_picture.py minigrid.html MultiRoom docs/images/minigrid_multiroom.png
+    python examples/chart_picture.py minigrid.html MiniGrid-MultiRoom-N4-S5-v0 multiroom.png
 
 A thick line is the mean over seeds, thin lines are the seeds.
 """
@@ -17,7 +17,15 @@ from episodic_curiosity.show.report import page
 from episodic_curiosity.show.report.chart import Axis, Line, Points, line_chart
 from episodic_curiosity.show.report.figures import mean_curve
 
-METHODS = ("ppo", "ppo+eco", "ppo+noveld", "ppo+rnd", "ppo+etd")  # in the order of colours
+METHODS = (
+    "ppo",
+    "ppo+eco",
+    "ppo+noveld",
+    "ppo+rnd",
+    "ppo+etd",
+    "ppo+eco-paper",
+)  # in the order of colours
+LOW = 0.05  # lines below it hide each other
 Curves = dict[str, dict[str, list[Points]]]  # by environment and method, one per seed
 
 
@@ -42,7 +50,9 @@ def chart(env: str, methods: dict[str, list[Points]]) -> str:
         for method, seeds in sorted(methods.items(), key=lambda item: METHODS.index(item[0]))
     ]
     steps, returns = Axis("steps", shows=(0,)), Axis("return of the task", shows=(0, 1))
-    return line_chart(env, steps, returns, lines)
+    low = [line.name for line in lines if all(value < LOW for _, value in line.points)]
+    note = f"{', '.join(low)}: below {LOW} throughout" if low else ""
+    return line_chart(env, steps, returns, lines, note)
 
 
 def table(curves: Curves) -> str:

@@ -13,7 +13,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import minigrid  # noqa: F401 (registers its environments)
@@ -33,7 +33,8 @@ from episodic_curiosity.adapters.stable_baselines3 import (  # curiosity
     CuriousVecEnv,
 )
 
-BONUSES = ("ppo+eco", "ppo+rnd", "ppo+noveld", "ppo+etd")
+# ppo+eco-paper fits its R-network to unreachable pairs of one episode, as the paper does.
+BONUSES = ("ppo+eco", "ppo+eco-paper", "ppo+rnd", "ppo+noveld", "ppo+etd")
 NUM_ENVS = 16
 NUM_STEPS = 128  # of an environment per rollout
 ROLLOUTS_PER_POINT = 4  # of the curve
@@ -43,7 +44,7 @@ KINDS = (len(OBJECT_TO_IDX), len(COLOR_TO_IDX), len(STATE_TO_IDX))  # of the par
 @dataclass
 class Args:
     env: str = "MiniGrid-MultiRoom-N4-S5-v0"
-    method: str = "ppo+eco"  # or ppo, ppo+rnd, ppo+noveld, ppo+etd
+    method: str = "ppo+eco"  # or ppo, ppo+eco-paper, ppo+rnd, ppo+noveld, ppo+etd
     steps: int = 1_000_000
     seed: int = 0
     weight: float = 1.0  # factor on the bonus
@@ -70,7 +71,9 @@ def make_bonus(method: str, shape: tuple[int, ...], seed: int) -> ec.Bonus:
     room: dict[str, Any] = {"num_steps": NUM_STEPS, "seed": seed}
     match method:
         case "ppo+eco":
-            return make_eco(shape, seed)
+            return make_eco(shape, seed, "other_episodes")
+        case "ppo+eco-paper":
+            return make_eco(shape, seed, "same_episode")
         case "ppo+rnd":
             return ec.RND(shape, NUM_ENVS, **room)
         case "ppo+noveld":
@@ -81,11 +84,17 @@ def make_bonus(method: str, shape: tuple[int, ...], seed: int) -> ec.Bonus:
             sys.exit(f"--method must be ppo, {', '.join(BONUSES)}, got {method}")
 
 
-def make_eco(shape: tuple[int, ...], seed: int) -> ec.EpisodicCuriosity:
-    """Episodic curiosity that is refitted every 40,960 steps."""
+def make_eco(
+    shape: tuple[int, ...], seed: int, far_from: Literal["same_episode", "other_episodes"]
+) -> ec.EpisodicCuriosity:
+    """Episodic curiosity that is refitted every 40,960 steps.
+
+    Rooms are so small that hardly two views of an episode are far from each other: views of
+    other episodes are the better unreachable ones.
+    """
     torch.manual_seed(seed)
     embedder = nn.Sequential(nn.Linear(*shape, 256), nn.ReLU(), nn.Linear(256, 128))
-    pairs = ec.PairsConfig(k=3, sampler="uniform")
+    pairs = ec.PairsConfig(k=3, sampler="uniform", far_from=far_from)
     fit = ec.FitConfig(iterations=600, batch_size=128, learning_rate=5e-4, pairs=pairs)
     return ec.EpisodicCuriosity(
         ec.RNetwork(shape, embedder=embedder),
@@ -137,14 +146,16 @@ def train(args: Args) -> dict[str, Any]:
     )
     begun = time.perf_counter()
     model.learn(args.steps, callback=CallbackList(callbacks))
+    # At the end; the callback has logged those of the bonus, which are since the last call.
     metrics = {} if args.method == "ppo" else env.curiosity.metrics()
+    state = {name: round(value, 4) for name, value in metrics.items() if "bonus" not in name}
     return {
         "env": args.env,
         "method": args.method,
         "seed": args.seed,
         "weight": args.weight,
         "seconds": round(time.perf_counter() - begun),
-        "curiosity": {name: round(value, 4) for name, value in metrics.items()},  # at the end
+        "curiosity": state,
         "curve": curve.points,
     }
 

@@ -1,4 +1,4 @@
-"""The demo's first part: the agents that the package ships, in mazes they have never seen.
+"""The agents that the package ships, in mazes they have never seen, for the demo's page.
 
 Shapes: T steps of the filmed part of an episode.
 """
@@ -66,6 +66,7 @@ def folders_to_show() -> list[Path]:
 
 def show(folder: Path, out: Path) -> Shown:
     """Plays a shipped agent on unseen levels, and films it on the first of them."""
+    out.mkdir(parents=True, exist_ok=True)
     coverage = evaluate_run(folder, episodes=EPISODES, device="cpu").summary()["coverage"]
     film, trail = out / f"{folder.name}.gif", None
     try:
@@ -95,6 +96,8 @@ def shown_table(shown: Sequence[Shown]) -> str:
 
 def shipped_sections(shown: Sequence[Shown]) -> list[str]:
     """The sections of the demo's page about the shipped agents."""
+    if not shown:
+        return []
     films = [card(each.name, _film(each)) for each in shown if each.film is not None]
     trails = [
         card(f"{each.name}: its bonus", picture(each.trail, "Pink: paid. Blue: not paid"))

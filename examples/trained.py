@@ -12,14 +12,18 @@ from episodic_curiosity.runs.evaluate_folder import evaluate_run
 from episodic_curiosity.runs.metrics_files import METRICS, read_metrics, read_timing
 from episodic_curiosity.runs.train import train
 from episodic_curiosity.support.statistics import Summary
+from examples.walks import Walk, walk
+
+NUM_WALKS = 4  # of the test episodes, drawn from above
 
 
 class Trained(NamedTuple):
-    """One run and its evaluation."""
+    """One run, its evaluation and its first test episodes."""
 
     run: Run
     folder: Path
     evaluation: Evaluation
+    walks: list[Walk]
 
     @property
     def coverage(self) -> Summary:
@@ -40,7 +44,9 @@ class Trained(NamedTuple):
 def train_and_evaluate(run: Run, folder: Path, episodes: int) -> Trained:
     """Trains or resumes an agent and evaluates it on unseen levels."""
     train(run, folder, resume=True, progress=False)
-    return Trained(run, folder, evaluate_run(folder, episodes=episodes))
+    evaluation = evaluate_run(folder, episodes=episodes, device=run.device)
+    num_walks = min(NUM_WALKS, run.world.num_envs, episodes)
+    return Trained(run, folder, evaluation, walk(folder, num_walks))
 
 
 def newest_metrics(folder: Path) -> dict[str, float]:

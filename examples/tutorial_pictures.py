@@ -71,7 +71,7 @@ def pairs_picture(r_network: ec.RNetwork, held_out: ec.Frames, maze: OneMaze) ->
         chosen = chosen[torch.randperm(len(chosen), generator=torch.Generator().manual_seed(2))]
         for column, index in enumerate(chosen[:3].tolist()):
             times = [int(pairs.first[index]), int(pairs.second[index])]
-            env = int(pairs.env[index])
+            env = int(pairs.first_env[index])
             walk = maze.wander(num_steps, seed=64 + env)
             frames = maze.views(Walk(walk.places[times], walk.yaws[times]))
             seen = held_out.all_views[times, env]

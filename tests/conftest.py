@@ -1,5 +1,6 @@
 """The lanes of the suite, and what every test can rely on."""
 
+import os
 import shutil
 import signal
 from collections.abc import Iterator
@@ -7,17 +8,29 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from episodic_curiosity.support.machine import num_cores
+
+SLOW = ("slow", "network", "browser")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="fail if a test is skipped")
 
 
-def pytest_sessionstart() -> None:
-    """Lets SIGINT through, which many tests send to processes that they start.
+def pytest_xdist_auto_num_workers() -> int:
+    """`-n auto`: one more than there are cores, as many tests wait for other processes."""
+    return num_cores() + 1
 
-    A shell's background jobs ignore it, and so would all that they start.
+
+def pytest_sessionstart() -> None:
+    """Sets what the processes that tests start inherit.
+
+    Many tests send SIGINT, which a shell's background jobs ignore, and so would all that they
+    start.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Ray's workers would get what the other tests leave of the cores, which is next to nothing.
+    os.environ.setdefault("RAY_worker_niceness", "0")
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +54,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps a module on one worker of pytest-xdist, and all of ViZDoom on the same.
-
-    Modules share expensive fixtures. ViZDoom's tests look for engines and shared memory that
-    others have left behind.
-    """
-    for item in items:
-        module = item.nodeid.partition("::")[0]
-        starts_engines = any(word in item.nodeid.lower() for word in ("doom", "scenario"))
-        item.add_marker(pytest.mark.xdist_group("vizdoom" if starts_engines else module))
+    """Puts files with slow tests first, so that no core is left alone with one at the end."""
+    slow = {item.path for item in items if any(map(item.get_closest_marker, SLOW))}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.hookimpl(trylast=True)

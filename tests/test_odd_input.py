@@ -2,7 +2,6 @@
 
 import random
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,11 +14,8 @@ from benchmarks.soak.fuzz_files import forgers
 from benchmarks.soak.judging import Verdicts, is_refusal
 from episodic_curiosity.bonus.registry import find_method
 from episodic_curiosity.experiments.results import read_result
-from episodic_curiosity.runs.checkpoints import Checkpoints
-from episodic_curiosity.runs.train import Parts, _load, train
 from episodic_curiosity.support import saving
 from episodic_curiosity.worlds.registry import make_world
-from tests.runs.tiny_runs import NUM_ENVS, tiny_run
 from tests.show.report.fixture import write
 
 MATRIX = torch.zeros(2, 3)
@@ -88,22 +84,6 @@ def test_a_result_without_steps_or_counts_is_none(tmp_path, field):
     path.write_bytes(replace(read_result(path), **{field: RESULT[field]}).to_bytes())
     with pytest.raises(ec.LoadError, match=f"holds no result: {field} is"):
         read_result(path)
-
-
-@pytest.mark.slow
-def test_a_checkpoint_of_another_agent_is_one_line(tmp_path):
-    run = tiny_run("ppo", "gym/CartPole-v1", num_updates=1)
-    train(run, tmp_path, progress=False)
-    newest = Checkpoints(tmp_path).load_newest()
-    assert newest is not None
-    newest.state["agent"]["x"] = torch.zeros(2)
-    parts = Parts.make(run, make_world(run.task, num_envs=NUM_ENVS, seed=0), tmp_path)
-    last = SimpleNamespace(last_checkpoint=Checkpoints(tmp_path).path(newest.number))
-    with pytest.raises(
-        ec.LoadError, match=r"does not fit this run: Error.* Unexpected key"
-    ) as e:
-        _load(parts, newest.state, last)
-    assert "\n" not in str(e.value)
 
 
 def test_a_single_element_of_any_stride_is_saved(tmp_path):

@@ -4,17 +4,17 @@ import random
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import episodic_curiosity as ec
 from benchmarks.soak.judging import is_refusal
 from episodic_curiosity.experiments.results import load_results, read_measured
 from episodic_curiosity.runs.build import REPLAY, load_bonus
 from episodic_curiosity.runs.checkpoints import Checkpoints
+from episodic_curiosity.runs.learner import Learner, restore
 from episodic_curiosity.runs.metrics_files import read_metrics, read_timing
 from episodic_curiosity.runs.record import read_config
-from episodic_curiosity.runs.train import Parts, _load, train
+from episodic_curiosity.runs.train import train
 from episodic_curiosity.worlds.registry import make_world
 from episodic_curiosity.worlds.vizdoom.scenario_file import read_scenario
 from tests.runs.tiny_runs import NUM_ENVS, tiny_run
@@ -71,8 +71,8 @@ def make_files(folder: Path) -> dict[str, Reader]:
     world = make_world(TASK, num_envs=NUM_ENVS, seed=0)  # in this process: nothing to close
     newest = Checkpoints(eco).load_newest()
     assert newest is not None
-    last: Any = SimpleNamespace(last_checkpoint=Checkpoints(eco).path(newest.number))
-    parts = Parts.make(run, world, eco)
+    newest_path = Checkpoints(eco).path(newest.number)
+    learner = Learner.make(run, world, eco)
     result = write(folder / "results", "table1", "ppo", "sparse", 9.0)
     timing = result.with_name(result.stem + ".timing.json")
     scenario = folder / "scenario.cfg"
@@ -90,13 +90,11 @@ def make_files(folder: Path) -> dict[str, Reader]:
         "bonus.safetensors": Reader(
             rnd / "bonus.safetensors", lambda: load_bonus(other, world, rnd)
         ),
-        "checkpoint": Reader(
-            last.last_checkpoint / "state.safetensors", Checkpoints(eco).load_newest
-        ),
+        "checkpoint": Reader(newest_path / "state.safetensors", Checkpoints(eco).load_newest),
         "config.json": Reader(eco / "config.json", lambda: read_config(eco)),
         "metrics.jsonl": Reader(eco / "metrics.jsonl", lambda: read_metrics(eco)),
         "timing.jsonl": Reader(eco / "timing.jsonl", lambda: read_timing(eco)),
-        "replay.bin": Reader(eco / REPLAY, lambda: _load(parts, newest.state, last)),
+        "replay.bin": Reader(eco / REPLAY, lambda: restore(learner, newest.state, newest_path)),
         "result": Reader(result, read_results),
         "result's timing": Reader(timing, lambda: read_measured(result)),
         "scenario.cfg": Reader(scenario, lambda: read_scenario(scenario, folder)),

@@ -20,7 +20,7 @@ from episodic_curiosity.runs.presets import PRESETS
 # Imported by the commands when they are called.
 LEFT_OUT = (
     "episodic_curiosity.runs.train.train",
-    "episodic_curiosity.runs.train.fit",
+    "episodic_curiosity.runs.fit.fit",
     "episodic_curiosity.runs.evaluate_folder.evaluate_run",
     "episodic_curiosity.runs.evaluate_folder.evaluate_r_network",
     "episodic_curiosity.show.film.watch.watch_run",

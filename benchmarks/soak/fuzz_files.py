@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from torch import Tensor
@@ -23,11 +22,13 @@ from benchmarks.soak.odd import odd_plain, odd_tensor
 from episodic_curiosity.experiments.results import read_result
 from episodic_curiosity.runs.build import load_bonus
 from episodic_curiosity.runs.checkpoints import Checkpoints
+from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.learner import Learner, restore
 from episodic_curiosity.runs.metrics_files import CHECKSUM, METRICS, TIMING, read_metrics
 from episodic_curiosity.runs.record import read_config, write_config
 from episodic_curiosity.runs.remarks import outcome
 from episodic_curiosity.runs.stored_run import read_run
-from episodic_curiosity.runs.train import Parts, _load, train
+from episodic_curiosity.runs.train import train
 from episodic_curiosity.show.report.grids import lay_out
 from episodic_curiosity.show.report.results_page import results_page
 from episodic_curiosity.support import saving
@@ -47,10 +48,10 @@ def forgers(folder: Path) -> Iterator[dict[str, Fuzz]]:
     train(run, folder / "eco", progress=False)
     train(other, folder / "rnd", progress=False)
     world = make_world(TASK, num_envs=run.world.num_envs, seed=0)
-    parts = Parts.make(run, world, folder / "parts")
+    learner = Learner.make(run, world, folder / "parts")
     newest = Checkpoints(folder / "eco").load_newest()
     assert newest is not None
-    last: Any = SimpleNamespace(last_checkpoint=Checkpoints(folder / "eco").path(newest.number))
+    path = Checkpoints(folder / "eco").path(newest.number)
     result = write(folder / "results", "table1", "ppo", "sparse", 9.0)
     yield {
         "config.json": lambda draw, verdicts: _config(folder / "eco", draw, verdicts),
@@ -60,9 +61,9 @@ def forgers(folder: Path) -> Iterator[dict[str, Fuzz]]:
             folder / "rnd", "bonus", lambda where: load_bonus(other, world, where)
         ),
         "checkpoint": lambda draw, verdicts: _checkpoint(
-            _forged(newest.state, draw), lambda state: _load(parts, state, last), verdicts
+            _forged(newest.state, draw), lambda state: restore(learner, state, path), verdicts
         ),
-        "metrics.jsonl": lambda draw, verdicts: _metrics(folder / "eco", draw, verdicts),
+        "metrics.jsonl": lambda draw, verdicts: _metrics(run, folder / "eco", draw, verdicts),
         "results": lambda draw, verdicts: _results(result, draw, verdicts),
         "scenario.cfg": lambda draw, verdicts: _scenario(folder, draw, verdicts),
     }
@@ -110,7 +111,7 @@ def _checkpoint(state: Any, load: Callable[[Any], object], verdicts: Verdicts) -
     verdicts.judge("checkpoint", lambda: load(state))
 
 
-def _metrics(folder: Path, draw: random.Random, verdicts: Verdicts) -> None:
+def _metrics(run: Run, folder: Path, draw: random.Random, verdicts: Verdicts) -> None:
     before = {name: (folder / name).read_bytes() for name in (METRICS, TIMING)}
     lines = [[json.loads(line) for line in part.splitlines()] for part in before.values()]
     _odd_item(draw.choice(lines[draw.randrange(2)]), draw)
@@ -123,7 +124,7 @@ def _metrics(folder: Path, draw: random.Random, verdicts: Verdicts) -> None:
 
     def read() -> None:
         read_metrics(folder)
-        list(outcome(folder))
+        outcome(run, folder)
 
     verdicts.judge("metrics", read)
     for name, content in before.items():

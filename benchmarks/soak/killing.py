@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -98,6 +99,7 @@ def strike_and_resume(
 
 def start_server() -> None:
     """So that its imports do not count as a run's."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads
     process = CONTEXT.Process(target=int)
     process.start()
     process.join()
@@ -179,15 +181,20 @@ def _stage(folder: Path, began: float) -> str:
     return BETWEEN if any(folder.glob("**/checkpoints/[0-9]*")) else BEGINNING
 
 
+def _being_written(folder: Path) -> Iterator[Path]:
+    """Unfinished files and checkpoints. Any may vanish meanwhile, which ends a `Path.glob`."""
+    for parent, folders, files in os.walk(folder):
+        for name in folders + files:
+            in_checkpoints = os.path.basename(parent) == "checkpoints"
+            if name.startswith(".") and (in_checkpoints or name.endswith(".new")):
+                yield Path(parent, name)
+
+
 def _is_aimed_at(aim: str, folder: Path, began: float) -> bool:
     """Whether it is there; files that an earlier blow has left do not count."""
     if aim == "anywhere":
         return True
-    if aim == FITTING:
-        unfinished = [marker(folder)]
-    else:
-        unfinished = [*folder.glob("**/.*.new"), *folder.glob("**/checkpoints/.*")]
-    for path in unfinished:
+    for path in [marker(folder)] if aim == FITTING else _being_written(folder):
         with contextlib.suppress(FileNotFoundError):  # it is whole now
             if path.stat().st_mtime >= began:
                 return True

@@ -11,10 +11,11 @@ from typing import Protocol
 
 from episodic_curiosity.bonus.registry import methods
 from episodic_curiosity.experiments.runner import run_cells
-from episodic_curiosity.reachability.training import _Descent
+from episodic_curiosity.reachability.descent import Descent
 from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.fit import fit
 from episodic_curiosity.runs.metrics_files import read_metrics
-from episodic_curiosity.runs.train import fit, train
+from episodic_curiosity.runs.train import train
 from tests.experiments.small_table import final_files, settings, small_cell
 from tests.runs.tiny_runs import PLAY_STEPS, tiny_run
 
@@ -146,14 +147,14 @@ def marker(folder: Path) -> Path:
 
 def _announce_fits(path: Path) -> None:
     """Lets fits touch a file at every batch and remove it at their end."""
-    learn, close = _Descent.learn, _Descent.close
+    learn, close = Descent.learn, Descent.close
 
-    def announced(self: _Descent, *batch: object) -> None:
+    def announced(self: Descent, *batch: object) -> None:
         path.touch()
         learn(self, *batch)
 
-    def ended(self: _Descent) -> None:
+    def ended(self: Descent) -> None:
         path.unlink(missing_ok=True)
         close(self)
 
-    _Descent.learn, _Descent.close = announced, ended  # type: ignore[method-assign]
+    Descent.learn, Descent.close = announced, ended  # type: ignore[method-assign]

@@ -28,8 +28,8 @@ KIND = "curiosity"  # of its files
 class AttachedBonus(nn.Module):
     """A bonus with its weight, which pays and stores in training mode only.
 
-    `eval()` is for evaluation. Switched back by `train()`, a row counts from its next episode
-    on: the present one has begun unseen.
+    `eval()` switches to evaluation and `train()` back. Then a row counts from its next episode,
+    because the bonus has not seen the beginning of the current one.
 
     Args:
         bonus: any bonus of this package, or a subclass of Bonus.
@@ -90,7 +90,7 @@ class AttachedBonus(nn.Module):
 
     def save(self, folder: str | Path) -> None:
         """Writes everything, memories included, as safetensors and JSON."""
-        save_state(Path(folder), KIND, self.state_dict())
+        save_state(Path(folder), KIND, super().state_dict())  # no copy
 
     def load(self, folder: str | Path) -> None:
         """Restores what `save` wrote; raises before anything has changed."""
@@ -103,12 +103,14 @@ class AttachedBonus(nn.Module):
 
     def state_dict(self, **options: Any) -> dict[str, Any]:  # type: ignore[override]
         """Returns a copy of the complete state, for an exact resume."""
-        return copied(super().state_dict(**options))
+        state: dict[str, Any] = super().state_dict(**options)
+        return state if "destination" in options else copied(state)  # as of a Bonus
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Any:
         """Restores a state of `state_dict`; raises before anything has changed."""
+        check_type("state_dict", state_dict, Mapping)
         inner = {name.removeprefix("bonus."): part for name, part in state_dict.items()}
         begun = {"begun": inner.pop("begun")} if "begun" in inner else {}
         if difference := first_difference(begun, {"begun": self.begun}):

@@ -29,8 +29,8 @@ class CuriousVectorEnv(VectorWrapper[Any, Any, Any, Any, Array]):
     `curiosity.learn()` between rollouts, if the bonus learns. `curiosity.eval()` is for
     evaluation, `curiosity.save(folder)` and `load` for checkpoints.
 
-    With AutoresetMode.NEXT_STEP, the step after an episode's end is a reset: it is paid nothing
-    and should be no transition for the loss either.
+    With AutoresetMode.NEXT_STEP, the step after an episode's end is a reset: it is paid
+    nothing, and the loss should leave it out.
 
     Args:
         env: a vector environment; RecordEpisodeStatistics inside it records the task's return,

@@ -1,8 +1,9 @@
 """Curiosity for RLlib's new API stack: a connector on env runners, a callback on the algorithm.
 
 Every env runner has a copy of the bonus that pays, with the memories of its own environments.
-What a bonus learns it learns in the algorithm's process, from what all runners saw, after each
-training iteration; the runners receive it. Shapes: N environments of a runner, R runners.
+One more copy, in the algorithm's process, learns after each training iteration from what all
+runners saw, and sends the runners what has changed.
+Shapes: N environments of a runner, R runners.
 """
 
 from collections.abc import Mapping
@@ -36,7 +37,7 @@ def add_curiosity(
 
     Call it after `config.env_runners` and `config.callbacks`. In the results,
     `episode_return_mean` includes the bonus; `episode_task_return_mean` and
-    `episode_bonus_return_mean` beside it are its parts, and `result["curiosity"]` has the
+    `episode_bonus_return_mean` are its parts, and `result["curiosity"]` has the
     metrics of the bonus.
 
     Args:
@@ -52,6 +53,8 @@ def add_curiosity(
             f"make_bonus must be a function from a number of environments to a bonus, got "
             f"{type(make_bonus).__name__}"
         )
+    if not (isinstance(view, FromInfo) or callable(view)):
+        raise TypeError(f"view must be a function or a FromInfo, got {type(view).__name__}")
     if CuriosityCallback in force_list(config.callbacks_class):
         raise ValueError("add_curiosity must be called once, got a config that has curiosity")
     _made_for(make_bonus, num_envs)  # an error in a runner would only be in its log
@@ -62,7 +65,10 @@ def add_curiosity(
         return [make(view=view, weight=weight), *behind]
 
     config.env_runners(env_to_module_connector=make_connectors)  # type: ignore[arg-type]
-    config.callbacks([*force_list(config.callbacks_class), CuriosityCallback])
+    # First: the callbacks of the user then find `result["curiosity"]`.
+    config.callbacks([CuriosityCallback, *force_list(config.callbacks_class)])
+    started = config.callbacks_on_algorithm_init
+    config.callbacks(on_algorithm_init=[*force_list(started), _check_callback])
     return config
 
 
@@ -118,6 +124,18 @@ class CuriosityCallback(RLlibCallback):
         else:
             learnt = _central(algorithm).learning.learnt()
             _share(env_runner_group, learnt, env_runner_indices)
+
+
+def _check_callback(*, algorithm: Algorithm, **_: Any) -> None:
+    """Raises if other callbacks have replaced curiosity's: the bonus would never learn."""
+    config = algorithm.config
+    assert config is not None
+    if CuriosityCallback not in force_list(config.callbacks_class):
+        names = ", ".join(each.__name__ for each in force_list(config.callbacks_class))
+        raise ValueError(
+            f"callbacks_class must contain CuriosityCallback, got {names}: call add_curiosity "
+            f"after config.callbacks"
+        )
 
 
 def _made_for(make_bonus: MakeBonus, num_envs: int) -> Bonus:

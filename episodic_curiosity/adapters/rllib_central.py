@@ -36,8 +36,8 @@ class Taken(NamedTuple):
 class Central:
     """Learns for all runners, in the algorithm's process.
 
-    With its copy of the bonus for R * N environments it takes as much memory as this bonus, and
-    for a moment the steps of a training iteration.
+    It takes the memory of a bonus for R * N environments, and briefly that of the steps of a
+    training iteration.
     """
 
     def __init__(self, learning: LearningCopy, num_runners: int, share: Share) -> None:

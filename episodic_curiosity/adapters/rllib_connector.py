@@ -1,4 +1,4 @@
-"""The connector of an RLlib env runner: it pays, and keeps what was paid until it is learnt.
+"""The connector of an RLlib env runner: pays the bonus, and keeps steps to learn from.
 
 Shapes: N environments of the runner.
 """
@@ -20,7 +20,7 @@ MakeBonus = Callable[[int], Bonus]  # from N, the number of environments
 
 
 class CuriosityConnector(ConnectorV2):
-    """Pays for the newest observation of each of N episodes; the bonus joins its reward.
+    """Pays for the newest observation of each of N episodes: adds the bonus to its reward.
 
     The infos of a step get the two parts of its reward, `task_reward` and `bonus`. For a bonus
     that learns, the observations are kept until `take`, no more than it learns from.

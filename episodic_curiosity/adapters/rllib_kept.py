@@ -1,4 +1,4 @@
-"""The calls of a runner's connector that are kept until they are learnt from.
+"""The calls of a runner's connector, kept until the bonus learns from them.
 
 Shapes: N environments of the runner.
 """

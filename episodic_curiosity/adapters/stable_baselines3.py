@@ -126,10 +126,9 @@ class CuriousVecEnv(VecEnvWrapper):
 class CuriosityCallback(BaseCallback):
     """Lets the bonus of a CuriousVecEnv learn between rollouts, and logs.
 
-    It learns where a rollout starts: the last one has been paid, with its bonuses in the
-    advantages, and the memories that a refit clears are those of the next. Logged are
-    `rollout/ep_task_reward_mean`, `rollout/ep_bonus_mean` and the metrics of the bonus, under
-    `curiosity/`.
+    It learns at the start of a rollout, when the last one is complete: a refit clears memories.
+    It logs `rollout/ep_task_reward_mean`, `rollout/ep_bonus_mean` and the metrics of the bonus,
+    under `curiosity/`.
     """
 
     def _init_callback(self) -> None:

@@ -15,15 +15,16 @@ from torchrl.envs.transforms import Transform
 from episodic_curiosity.adapters.attached import AttachedBonus
 from episodic_curiosity.adapters.views import check_seen
 from episodic_curiosity.bonus.base import Bonus
+from episodic_curiosity.support.checks import check_type
 
 
 class CuriosityTransform(Transform):  # type: ignore[misc]
     """Adds a bonus to `("next", "reward")`.
 
     `("next", "task_reward")` and `("next", "bonus")` are its two parts; a RewardSum after this
-    transform sums each over an episode. Call `curiosity.learn()` between batches, beside the
-    loss. `curiosity.eval()` is for evaluation; `env.eval()` is not, because TorchRL calls it
-    for every environment. `curiosity.save(folder)` and `load` are for checkpoints.
+    transform sums each over an episode. Call `curiosity.learn()` between batches.
+    `curiosity.eval()` is for evaluation; `env.eval()` is not, because TorchRL calls it for
+    every environment. `curiosity.save(folder)` and `load` are for checkpoints.
 
     The transform goes around ParallelEnv or SerialEnv, so that one bonus serves all rows.
 
@@ -43,6 +44,9 @@ class CuriosityTransform(Transform):  # type: ignore[misc]
         training: bool = True,
     ) -> None:
         super().__init__(in_keys=["reward"], out_keys=["reward", "task_reward", "bonus"])
+        check_type("bonus", bonus, Bonus)
+        if view is not None and not callable(view):
+            raise TypeError(f"view must be a function, got {type(view).__name__}")
         self.view = _observation if view is None else view
         self.curiosity = AttachedBonus(bonus, bonus.num_envs, weight=weight, training=training)
 
@@ -101,6 +105,7 @@ class CuriosityTransform(Transform):  # type: ignore[misc]
             )
         seen = self.view(tensordict.reshape(num_envs))
         check_seen(seen, self.curiosity.bonus)
+        check_type("what view returns", seen, Tensor)
         return seen.to(self.curiosity.bonus.device)
 
     def _action(self, tensordict: TensorDictBase) -> Tensor | None:

@@ -46,6 +46,8 @@ def check_view(view: View | FromInfo, bonus: Bonus, space: Space[Any], num_envs:
     """Raises unless the view of this space of single observations suits the bonus."""
     if isinstance(view, FromInfo):
         return  # an info has no space
+    if not callable(view):
+        raise TypeError(f"view must be a function or a FromInfo, got {type(view).__name__}")
     empty = create_empty_array(space, n=num_envs, fn=np.zeros)
     check_seen(view(empty), bonus)
 

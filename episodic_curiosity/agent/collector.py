@@ -3,8 +3,9 @@
 On a GPU, and where the world allows it, a step (policy, world, bonus) is one replayed CUDA
 graph: nothing synchronises until the rollout is complete. A CPU-simulated world is stepped
 between graphs: one acts, one records what is seen, one pays. Where it steps in two parts, the
-bonus of a step is computed while the simulators work on the next one: the policy does not need
-it. Shapes: T steps, N environments, H value heads.
+bonus of a step is computed while the simulators work on the next one, unless the policy sees a
+summary of the bonus's memory. Shapes: T steps, N environments, H value heads, S numbers of a
+summary.
 """
 
 from collections.abc import Mapping
@@ -53,6 +54,7 @@ class Collector:
     ) -> None:
         """With `bootstrap`, truncated episodes get the value of their last frame."""
         check_at_least("num_steps", num_steps, 1)
+        agent.config.check_summary(bonus.summary)
         self.world, self.agent, self.bonus = world, agent, bonus
         self.tally = EpisodeTally(world.spec, whole_at_start=whole_at_start)
         self._seed = seed_words(seed)
@@ -75,7 +77,7 @@ class Collector:
         self._action = torch.zeros_like(self._rollout.action[0])
         self._held: Step | None = None
         # True if a step is paid while the simulators work on the next one.
-        self._is_late = can_step_in_two(world)
+        self._is_late = can_step_in_two(world) and bonus.summary is None
         self._taken = self._action.clone()  # the actions that led to the held step
         self._play = Captured(self._step, graph_device(device, spec.can_capture))
         self._around_world = graph_device(device, not spec.can_capture)
@@ -84,7 +86,7 @@ class Collector:
         self._pay = Captured(self._pay_held, self._around_world)
 
     def reset(self, seed: int | None = None) -> None:
-        """Begins a new episode in every environment; a seed begins another series of them."""
+        """Begins a new episode in every environment; a seed restarts their sequence."""
         step = self.world.reset(seed)
         self._start_from(step.observation, step.first, step.view)
         self.tally.open(step)
@@ -103,7 +105,7 @@ class Collector:
             self._play(time)
         if self._is_late:
             self._pay()
-        rollout.value[-1] = self.agent(self._observation).value
+        rollout.value[-1] = self.agent(self._observation, self.bonus.summary).value
         if self._bootstrap:
             self._value_final_observations()
         return rollout
@@ -157,6 +159,8 @@ class Collector:
             fields["snapshot"] = ((*steps, spec.snapshot_bytes), torch.uint8)
         elif self.bonus.needs_views:
             fields["view"] = ((*steps, *spec.view_shape), spec.view_dtype)
+        if summary_size := self.agent.config.summary_size:
+            fields["summary"] = ((*steps, summary_size), torch.float32)
         what = f"a rollout of {num_steps} steps x {spec.num_envs} environments"
         size = sum(prod(shape) * dtype.itemsize for shape, dtype in fields.values())
         advice = "lower `ppo.num_steps` or `world.num_envs`"
@@ -200,8 +204,11 @@ class Collector:
         rollout, slot = self._rollout, self._slot
         if rollout.view is not None and self._view is not None:
             rollout.view.index_copy_(0, slot, self._view[None])
+        summary = self.bonus.summary
+        if rollout.summary is not None and summary is not None:
+            rollout.summary.index_copy_(0, slot, summary[None])
         draw = _action_bits(self._stream, self._clock, self._env)
-        decision = self.agent.decide(self._observation, draw)
+        decision = self.agent.decide(self._observation, draw, summary)
         for name, tensor in decision._asdict().items():
             getattr(rollout, name).index_copy_(0, slot, tensor[None])
         action = decision.action
@@ -215,8 +222,8 @@ class Collector:
     def _hold(self, step: Step) -> None:
         """Keeps a step and what led to it: for graphs, always in the same tensors.
 
-        Where no final position is reported, the previous place takes its part: it has been
-        counted already, so that coverage stays as it is.
+        Without a final position the previous place is used. It has been counted already, so
+        that coverage does not change.
         """
         if self._around_world is None:
             self._held, self._taken = step, self._action
@@ -272,11 +279,16 @@ class Collector:
                 self._final_rows.append((time, rows, step.final_observation[rows]))
 
     def _value_final_observations(self) -> None:
-        """Fills `final_value`; synchronises with the GPU, once per rollout."""
-        rollout = self._rollout
+        """Fills `final_value`; synchronises with the GPU, once per rollout.
+
+        No bonus is shown these observations: the summary is that of the step before.
+        """
+        rollout, summary = self._rollout, None
         rollout.final_value.zero_()
         for time, rows, observation in self._final_rows:
-            rollout.final_value[time, rows] = self.agent(observation).value
+            if rollout.summary is not None:
+                summary = rollout.summary[time, rows]
+            rollout.final_value[time, rows] = self.agent(observation, summary).value
         if self._final_snapshot is not None:
             times, envs = rollout.truncated.nonzero(as_tuple=True)
             if len(times) == 1:  # twice: a batch of one would be compiled separately
@@ -284,7 +296,9 @@ class Collector:
             if len(times):
                 world = cast(RedrawableWorld, self.world)
                 observation = world.redraw_observation(self._final_snapshot[times, envs])
-                rollout.final_value[times, envs] = self.agent(observation).value
+                if rollout.summary is not None:
+                    summary = rollout.summary[times, envs]
+                rollout.final_value[times, envs] = self.agent(observation, summary).value
 
 
 @fused

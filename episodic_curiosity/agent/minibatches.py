@@ -1,6 +1,7 @@
 """A rollout as samples, split into minibatches.
 
-Shapes: T steps, N environments, B samples in a minibatch, H value heads.
+Shapes: T steps, N environments, B samples in a minibatch, H value heads, S numbers of a
+summary.
 """
 
 from collections.abc import Callable
@@ -27,12 +28,15 @@ class Minibatch(NamedTuple):
     advantage: Tensor  # (B,) summed over heads
     target: Tensor  # (B, H) targets of the values
     value: Tensor  # (B, H) old values
+    summary: Tensor | None = None  # (B, S), only for an agent that sees its memory
 
     def select(self, index: Tensor) -> "Minibatch":
-        """Returns the samples at these indices."""
+        """Returns the samples at these indices; fields that are one tensor stay one."""
         parts = {name: part for name, part in self._asdict().items() if part is not None}
-        selected = _select(tuple(parts.values()), index)
-        return self._replace(**dict(zip(parts, selected, strict=True)))
+        different = {id(part): part for part in parts.values()}
+        selected = _select(tuple(different.values()), index)
+        by_id = dict(zip(different, selected, strict=True))
+        return self._replace(**{name: by_id[id(part)] for name, part in parts.items()})
 
 
 @fused

@@ -4,7 +4,7 @@ Shapes: T steps, N environments, B samples in a minibatch, H value heads.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -17,6 +17,7 @@ from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.bonus.auxiliary import Auxiliary
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
 from episodic_curiosity.support.compiling import fused, fused_in_training
+from episodic_curiosity.support.config_json import ADDED
 from episodic_curiosity.support.optimiser import Optimiser
 from episodic_curiosity.support.randomness import more_bits, random_bits, seed_words
 from episodic_curiosity.worlds.base import Rollout
@@ -48,7 +49,9 @@ class PPOConfig:
     bonus_gamma: float | None = None  # of that head; None: gamma
     # For vectors, as in the authors' release: a network each for policy and values. Frames
     # have one for both.
-    separate_networks: bool = False
+    separate_networks: bool = field(default=False, metadata=ADDED)
+    # Beside its observation the agent sees a summary of its bonus's memory; not in the paper.
+    sees_memory: bool = field(default=False, metadata=ADDED)
 
     def __post_init__(self) -> None:
         for name in ("num_steps", "num_minibatches", "num_epochs"):
@@ -213,6 +216,7 @@ class PPO:
             advantage=advantage.sum(dim=2).flatten(),
             target=(advantage + rollout.value[:-1]).flatten(0, 1),
             value=rollout.value[:-1].flatten(0, 1),
+            summary=None if rollout.summary is None else rollout.summary.flatten(0, 1),
         )
 
     def _improve(self, batch: Minibatch) -> dict[str, Tensor]:
@@ -257,7 +261,7 @@ def _losses(
     entropy_coefficient: float,
 ) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
     """Returns PPO's loss, its parts, and diagnostics of the policy's change."""
-    policy, value = agent(batch.inputs)
+    policy, value = agent(batch.inputs, batch.summary)
     log_ratio = policy.log_prob(batch.action) - batch.log_prob
     advantage = batch.advantage
     if normalise_advantages:

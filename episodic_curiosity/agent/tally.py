@@ -1,8 +1,8 @@
 """Statistics of the episodes that have ended, kept on the device until read.
 
-Of episodes that began together, those that succeed end before those that are truncated. Counted
-as they end, the first would all be successes. So an episode counts when the last of those that
-began with it could have ended: `episode_steps` after its beginning.
+Episodes that succeed end before those that are truncated. If each counted when it ends, the
+first to count would all be successes. So an episode counts when it would have been truncated:
+`episode_steps` after its beginning.
 Shapes: N environments, A actions, W steps that episodes wait.
 """
 

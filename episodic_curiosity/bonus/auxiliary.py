@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 class Transitions(Protocol):
-    """The part of a minibatch that such a loss uses."""
+    """The part of a minibatch that an auxiliary loss uses."""
 
     @property
     def observation(self) -> Tensor | None: ...  # (B, ...)

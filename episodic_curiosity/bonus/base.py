@@ -1,20 +1,21 @@
-"""The base of all bonuses: the calls of a training loop, checks and state, written once.
+"""The base of all bonuses: the calls of a training loop and their checks, written once.
 
 Shapes: N environments.
 """
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from episodic_curiosity.bonus.auxiliary import Auxiliary
 from episodic_curiosity.bonus.diagnosis import Advice, Diagnosed, Diagnosis
+from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.bonus.resumable import Resumable
 from episodic_curiosity.bonus.statistics import BonusStatistics
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineFitting
@@ -24,14 +25,12 @@ from episodic_curiosity.support.checks import (
     check_shape,
     check_tensor,
     check_views,
-    first_difference,
     range_of,
     to_tensor,
     unfit,
 )
 from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.support.machine import check_memory
-from episodic_curiosity.support.state import copied, within
 from episodic_curiosity.worlds.base import Rollout, Step, WorldSpec
 
 Given = Tensor | NDArray[Any]  # a tensor on the bonus's device, or an array, which is copied
@@ -66,7 +65,7 @@ class Sight(NamedTuple):
         return self.opens | self.stepped
 
 
-class Bonus(nn.Module, ABC):
+class Bonus(Resumable, ABC):
     """Pays N environments for what they see, and may learn from it.
 
     A subclass registers its tensors as buffers and modules, changes them in place, and
@@ -77,6 +76,7 @@ class Bonus(nn.Module, ABC):
     learnt: ClassVar[tuple[str, ...]] = ()  # modules and buffers that a trained run hands on
     advice: ClassVar[Advice] = Advice()  # for warnings when curiosity cannot work
     pays: ClassVar[bool] = True  # False: there is nothing to show
+    summary_size: ClassVar[int] = 0  # S, of `summary`; 0: it has no memory to summarise
     learns = True  # False: `learn` of a custom loop would have nothing to do
     needs_action = False  # `bonus` and `bonus_same_step` need the actions
     needs_views = False  # `learn` needs `snapshot` or `view` in the trainer's rollouts
@@ -122,22 +122,22 @@ class Bonus(nn.Module, ABC):
 
     @abstractmethod
     def pay(self, now: Sight) -> Tensor:
-        """Takes in what is seen and returns the bonus (N,), which counts where `stepped`."""
+        """Returns the bonus (N,) of what is seen; it counts in the rows `now.stepped`."""
 
     def begin(self, seen: Given, *, where: Given | None = None) -> None:
-        """Begins an episode with (N, ...) what is seen, in the rows of the (N,) mask `where`.
+        """Begins an episode with `seen`, (N, ...), in the rows of the (N,) mask `where`.
 
-        Nothing is paid: no action led there. Without a mask, all rows begin.
+        Nothing is paid, because no action led to it. Without a mask, all rows begin.
         """
         self._pay(seen, self._mask("where", where), self._nowhere, None)
 
     def bonus(
         self, seen: Given, *, action: Given | None = None, where: Given | None = None
     ) -> Tensor:
-        """Returns the bonus (N,) of (N, ...) what is seen after a step, 0 outside `where`.
+        """Returns the bonus (N,) of `seen`, (N, ...), after a step; 0 outside `where`.
 
-        The last observation of an episode is paid too. A row where `begin` never was called
-        begins here: it is paid 0, and `metrics` warns.
+        The last observation of an episode is paid too. A row without an earlier `begin` begins
+        here: it is paid 0, and `metrics` warns.
         """
         self._check_given(action)
         return self._pay(seen, self._nowhere, self._mask("where", where), action)
@@ -151,13 +151,15 @@ class Bonus(nn.Module, ABC):
         already of the next one, and the last observation is neither paid nor remembered.
         """
         self._check_given(action)
+        if first is None:
+            raise TypeError("first must be a tensor or an array, got None")
         first = self._mask("first", first)
         return self._pay(seen, first, ~first, action)
 
     def record(self, now: Sight) -> None:  # noqa: ARG002
         """Keeps what `learn` needs of a step that a copy in another process has paid.
 
-        `pay` does so itself. `copies.py` says how copies pay and one of them learns.
+        `pay` does so itself. `copies.py` explains how copies pay and one of them learns.
         """
         if self.learns_from_steps:
             raise NotImplementedError(
@@ -175,6 +177,27 @@ class Bonus(nn.Module, ABC):
         Our own trainer passes its rollout, for bonuses that keep snapshots instead of views.
         """
         return {}
+
+    def keep_summary(self) -> None:
+        """From now on keeps a summary of its memory, for an agent that sees it.
+
+        It is part of the state, so call this before loading one, and before the first `begin`.
+        """
+        memory = self._modules.get("memory")
+        if not (self.summary_size and isinstance(memory, EpisodicMemory)):
+            raise ValueError(f"{type(self).__name__} has no memory that an agent could see")
+        memory.keep_summary()
+
+    @property
+    def summary(self) -> Tensor | None:
+        """(N, S) of what was last seen, in [0, 1], zeros where an episode begins.
+
+        Always the same tensor, which the next call overwrites; None without `keep_summary`.
+        """
+        memory = self._modules.get("memory")
+        if not isinstance(memory, EpisodicMemory) or memory.summary is None:
+            return None
+        return memory.summary.values
 
     def auxiliary(self) -> Auxiliary | None:
         """Returns the part that learns with PPO's optimiser, if there is one."""
@@ -206,48 +229,6 @@ class Bonus(nn.Module, ABC):
         """Returns metrics since the last call, without warnings; synchronises with the GPU."""
         return self.paid.metrics()
 
-    def state_dict(self, **options: Any) -> dict[str, Any]:  # type: ignore[override]
-        """Returns a copy of the complete state, for an exact resume."""
-        return copied(super().state_dict(**options))
-
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> Any:
-        """Restores a state of `state_dict`; raises before anything has changed."""
-        if assign:
-            raise ValueError("a bonus copies a state into its own tensors, got assign=True")
-        found = {name: part for name, part in state_dict.items() if isinstance(part, Tensor)}
-        if difference := first_difference(found, self._tensors()):
-            raise ValueError(f"the bonus's state {difference}")
-        rest = {name: part for name, part in state_dict.items() if name not in found}
-        for name, module in self.named_modules():
-            if isinstance(module, Bonus):
-                key = f"{name}._extra_state".removeprefix(".")
-                needs_extra = type(module).set_extra_state is not nn.Module.set_extra_state
-                if needs_extra and key not in rest:
-                    raise ValueError(f"the bonus's state lacks {key}")
-                module.check_extra_state(rest.pop(key, None))
-        if rest:
-            raise ValueError(f"the bonus's state has something unexpected, {min(rest)}")
-        return super().load_state_dict(state_dict, strict, assign)
-
-    def tensors_of(self, names: tuple[str, ...]) -> dict[str, Tensor]:
-        """The tensors of these modules and buffers, by name; no copies."""
-        return within(self._tensors(), names)
-
-    def load_learnt(self, state: Mapping[str, Any], names: tuple[str, ...]) -> None:
-        """Takes these modules and buffers from a state of any number of environments."""
-        own, found = self.tensors_of(names), within(state, names)
-        if difference := first_difference(found, own):
-            raise ValueError(f"the bonus's state {difference}")
-        for name, tensor in own.items():
-            tensor.detach().copy_(found[name])
-
-    def check_extra_state(self, extra: Any) -> None:
-        """Raises unless `set_extra_state` accepts this; there is none by default."""
-        if extra is not None:
-            raise ValueError(f"the bonus's state has something unexpected: {extra!r:.80}")
-
     def train(self, mode: bool = True) -> Self:  # noqa: ARG002
         """Stays in evaluation mode: networks are in training mode only inside `learn`."""
         return super().train(False)
@@ -273,15 +254,6 @@ class Bonus(nn.Module, ABC):
         _enter(self.opened, self._without_begin, now.opens, opens)
         return self.pay_rows(now)
 
-    def _tensors(self) -> dict[str, Tensor]:
-        """All tensors of `state_dict`, without asking for what else it holds."""
-        tensors: dict[str, Tensor] = dict(self.named_parameters())
-        for prefix, module in self.named_modules():
-            for name, buffer in module.named_buffers(recurse=False):
-                if name not in module._non_persistent_buffers_set:
-                    tensors[f"{prefix}.{name}".removeprefix(".")] = buffer
-        return tensors
-
     def _mask(self, name: str, given: Any) -> Tensor:
         if given is None:
             return self._everywhere
@@ -298,7 +270,7 @@ class Bonus(nn.Module, ABC):
     def _check(self, now: Sight) -> None:
         """Checks the shape of what is seen, and the range of the rows that count.
 
-        A GPU is not asked now, which would synchronise: `learn` and `metrics` raise.
+        On a GPU this would synchronise, so `learn` and `metrics` raise instead.
         """
         device = self.device
         if self.seen_shape is None:
@@ -336,6 +308,6 @@ def _sorted_out(opened: Tensor, opens: Tensor, stepped: Tensor) -> tuple[Tensor,
 
 @fused
 def _enter(opened: Tensor, without_begin: Tensor, opening: Tensor, asked: Tensor) -> None:
-    """Notes the rows that open, and those that should have been asked to."""
+    """Marks the rows that open, and those where `begin` was not called."""
     without_begin |= opening & ~asked
     opened |= opening

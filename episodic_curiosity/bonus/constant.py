@@ -9,7 +9,7 @@ from torch import Tensor
 from episodic_curiosity.bonus.base import Bonus, BonusConfig, BonusContext, Sight
 from episodic_curiosity.bonus.diagnosis import Advice
 from episodic_curiosity.bonus.method import Method
-from episodic_curiosity.support.checks import check_number
+from episodic_curiosity.support.checks import check_number, check_type
 from episodic_curiosity.worlds.base import WorldSpec
 
 
@@ -48,6 +48,7 @@ class ConstantBonus(Bonus):
     ) -> None:
         super().__init__(num_envs, None, device)
         self.config = config or ConstantConfig()
+        check_type("config", self.config, ConstantConfig)
 
     @classmethod
     def for_run(cls, config: ConstantConfig, spec: WorldSpec, _: BonusContext) -> Self:

@@ -2,8 +2,8 @@
 
 A paying copy has the memories of its own environments and never learns. The learning copy has a
 row for every environment of all paying copies and no memories: it is given the steps that they
-paid and the sums of their running statistics, learns, and hands on what it has learnt. So all
-of them pay what a single bonus for all environments would pay. Shapes: N environments of a
+paid and the sums of their running statistics, learns, and returns what it has learnt. So the
+copies pay what a single bonus for all environments would pay. Shapes: N environments of a
 paying copy, M of the learning one, T steps.
 """
 

@@ -21,7 +21,7 @@ AXIS_BITS = 21  # three of them fill an int64 without its sign
 
 
 class VisitedCells(nn.Module):
-    """The cells each environment has visited in its episode, N * V * 8 bytes in all.
+    """The cells each environment has visited in its episode, N * V * 8 bytes.
 
     V = episode_steps + 1: the cell an episode opens in counts, and every step can add one.
     Exact within 2 ** 20 = 1,048,576 cells of the origin; places farther out count as the
@@ -112,7 +112,7 @@ def _codes_of(position: Tensor, cell: float) -> Tensor:
 
 
 def cell_of(spec: WorldSpec) -> float:
-    """The side of a world's oracle cells; raises if it does not tell positions."""
+    """The side of a world's oracle cells; raises if the world has no positions."""
     if not spec.has_position:
         raise ValueError(f"{spec.task} does not tell positions: there are no cells to visit")
     return spec.oracle_cell
@@ -121,9 +121,9 @@ def cell_of(spec: WorldSpec) -> float:
 class Coverage(VisitedCells):
     """Cells covered by each environment's episode, the one count of training, tests and films.
 
-    Counted are the place an episode opens in, that of every step, and the last one where the
-    world reports it (`final_position`). Without it the last place is not counted: the position
-    of that step already belongs to the next episode.
+    It counts the place where an episode begins, the place of every step, and the last one if
+    the world reports it (`final_position`). Otherwise the last place is not counted, because
+    the position of that step already belongs to the next episode.
     """
 
     def add(self, step: Step) -> Tensor:

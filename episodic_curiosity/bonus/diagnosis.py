@@ -13,7 +13,7 @@ PATIENCE = 20  # checks averaged per verdict, so that a single update decides no
 class Advice(NamedTuple):
     """Facts about a kind of bonus for the warnings; texts may name {config.field}."""
 
-    scale: str = "scale"  # the field of its config that scales it
+    scale: str = "scale"  # the field of its config that scales it, if it has one
     varies: bool = True  # it is meant to
     is_bounded: bool = True  # a step pays at most `scale`
     if_constant: str = "check what it is shown"
@@ -30,8 +30,9 @@ class Diagnosed(NamedTuple):
     fit: str = "the FitConfig"  # where the settings of the R-network's fit are
 
     @property
-    def scale(self) -> float:
-        value: float = getattr(self.config, self.advice.scale)
+    def scale(self) -> float | None:
+        """The scale of the bonus; None: a custom bonus that has none."""
+        value: float | None = getattr(self.config, self.advice.scale, None)
         return value
 
 
@@ -114,7 +115,8 @@ def _find(run: Diagnosed, metrics: Mapping[str, float]) -> dict[str, Evidence]:
 
     mean, spread = metrics["bonus_mean"], metrics["bonus_spread"]
     if run.advice.varies:
-        found["constant"] = Evidence(spread, run.scale if run.advice.is_bounded else abs(mean))
+        most_paid = run.scale if run.advice.is_bounded else None
+        found["constant"] = Evidence(spread, abs(mean) if most_paid is None else most_paid)
 
     if "reward" in metrics:  # an episode has ended
         reward = abs(run.reward_scale * metrics["reward"])
@@ -136,7 +138,8 @@ def _tell(kind: str, run: Diagnosed, mean: Evidence) -> str:
             return (
                 f"the R-network's held-out accuracy is {mean.amount:.0%}, chance is 50%: its "
                 f"bonus is noise; try more steps of training data, more iterations in "
-                f"{run.fit}, or views that better show where the agent is"
+                f"{run.fit}, views that better show where the agent is, or, if little is far "
+                f"within an episode, {run.fit}.pairs.far_from other_episodes"
             )
         case "full":
             return (
@@ -169,6 +172,11 @@ def _advice_on_scale(run: Diagnosed, mean: Evidence) -> str:
         return (
             f"rewards should be as large as the normalised bonus: try ppo.reward_scale "
             f"{suitable:.3g}"
+        )
+    if run.scale is None:
+        suitable = mean.beside / mean.amount
+        return (
+            f"it must fit the range of the task's rewards: try {suitable:.3g} times the bonus"
         )
     suitable = run.scale * mean.beside / mean.amount
     return (

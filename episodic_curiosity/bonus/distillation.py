@@ -1,4 +1,4 @@
-"""Random network distillation: how badly a fixed random network is predicted.
+"""Random network distillation: the error in predicting a fixed random network.
 
 Burda et al. 2019. Shapes: B observations, D = 512 outputs.
 """
@@ -75,7 +75,7 @@ class RandomDistillation(nn.Module):
         seed: int,
         device: torch.device | str,
     ) -> None:
-        """`share` is the part of the observations that each pass of `learn` is over."""
+        """A pass of `learn` is over the part `share` of the observations."""
         super().__init__()
         check_share("share", share)
         is_frame = len(observation_shape) == 3

@@ -66,6 +66,7 @@ class ECRND(EpisodicBonus):
     ) -> None:
         check_type("r_network", r_network, nn.Module)
         config = config or ECRNDConfig()
+        check_type("config", config, ECRNDConfig)
         super().__init__(r_network, num_envs, config, seed=seed)
         self.learns = True  # RND's predictor
         size, device = r_network.slot_size, self.device

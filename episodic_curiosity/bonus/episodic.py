@@ -15,9 +15,15 @@ from episodic_curiosity.bonus.base import Bonus, BonusConfig, BonusContext, Sigh
 from episodic_curiosity.bonus.diagnosis import Advice
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.bonus.method import Method
+from episodic_curiosity.bonus.summary import SIZE
 from episodic_curiosity.reachability.network import Embeddings
 from episodic_curiosity.reachability.online import OnlineFitting
-from episodic_curiosity.support.checks import check_at_least, check_choice, check_number
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_choice,
+    check_number,
+    check_type,
+)
 from episodic_curiosity.support.compiling import fused
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
@@ -76,6 +82,7 @@ class EpisodicBonus(Bonus):
     """
 
     learnt: ClassVar[tuple[str, ...]] = ("r_network",)
+    summary_size = SIZE
     config: EpisodicConfig
     advice = Advice(
         scale="alpha",
@@ -146,8 +153,11 @@ class EpisodicBonus(Bonus):
         Where `opens`, the memory is emptied first.
         """
         self.memory.clear(where=opens)
-        similarity = self._similarity(embeddings.asked)
-        held, config = (self.memory.added, rows, self.r_network.fitted), self.config
+        similarities = self.r_network.compare(self.memory.slots, embeddings.asked)  # (N, K)
+        similarity = AGGREGATES[self.config.aggregate](similarities, self.memory.count)
+        fitted = self.r_network.fitted
+        self.memory.summarise(similarity * fitted, similarities, where=rows)
+        held, config = (self.memory.added, rows, fitted), self.config
         scales = config.alpha, config.beta, config.novelty_threshold
         bonus, novel = _rate(similarity, *held, *scales)
         self.memory.add(embeddings.stored, where=novel)
@@ -166,10 +176,13 @@ class EpisodicBonus(Bonus):
                 )
             return {}
         if rollout is not None:
+            check_type("rollout", rollout, Rollout)
             self.fitting.extend(_seen(rollout), rollout.first[:-1])
-        if not self.fitting.is_due:
+        is_due = self.fitting.is_due
+        if is_due or rollout is None:  # in a custom loop `is_due` has waited for the GPU
+            self.raise_if_not_finite()
+        if not is_due:
             return {}
-        self.raise_if_not_finite()
         report = self.fitting.refit()
         if report:
             self.memory.clear(where=self._everywhere)
@@ -227,11 +240,6 @@ class EpisodicBonus(Bonus):
     def _record_views(self, now: Sight) -> None:
         if self.fitting is not None and self.recorded is not None:
             self.fitting.record(now.seen, now.opens, where=now.rows)
-
-    def _similarity(self, asked: Tensor) -> Tensor:
-        """F (N,) over each environment's memory."""
-        similarity = self.r_network.compare(self.memory.slots, asked)  # (N, K)
-        return AGGREGATES[self.config.aggregate](similarity, self.memory.count)
 
 
 @fused

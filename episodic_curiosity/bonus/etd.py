@@ -17,11 +17,21 @@ from episodic_curiosity.bonus.diagnosis import Advice
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.own_adam import OwnAdam
-from episodic_curiosity.bonus.quasimetric import TemporalDistance, quasimetric
+from episodic_curiosity.bonus.quasimetric import (
+    TemporalDistance,
+    distance_from_memory,
+    quasimetric,
+)
 from episodic_curiosity.bonus.recent import NO_STEPS
+from episodic_curiosity.bonus.summary import SIZE
 from episodic_curiosity.reachability.experience import Experience, Frames
 from episodic_curiosity.reachability.recorded import RecordedSteps
-from episodic_curiosity.support.checks import check_at_least, check_number, check_seed
+from episodic_curiosity.support.checks import (
+    check_at_least,
+    check_number,
+    check_seed,
+    check_type,
+)
 from episodic_curiosity.support.randomness import random_unit, seed_words
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
@@ -51,8 +61,8 @@ class ETDConfig(BonusConfig):
 class ETD(Bonus):
     """b = scale * min over memory of d(m, o), a learnt distance in time from m to o.
 
-    The distance is a quasi-metric, learnt by telling what followed an observation from what
-    did not (InfoNCE). The memory holds every observation of the episode as it was embedded
+    The distance is a quasi-metric, learnt by distinguishing what followed an observation from
+    what did not (InfoNCE). The memory holds every observation of the episode as it was embedded
     when it was stored, 2 * N * K * D * 4 bytes; a full one replaces a random one.
 
     Args:
@@ -69,6 +79,7 @@ class ETD(Bonus):
 
     sees = "observation"
     learnt = ("model",)
+    summary_size = SIZE
     advice = Advice(
         is_bounded=False, if_full="try a bonus.memory_capacity above {config.memory_capacity}"
     )
@@ -87,6 +98,7 @@ class ETD(Bonus):
     ) -> None:
         super().__init__(num_envs, observation_shape, device)
         self.config = config = config or ETDConfig()
+        check_type("config", config, ETDConfig)
         self._seed = seed_words(seed)
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(check_seed(seed))
@@ -133,8 +145,12 @@ class ETD(Bonus):
         Where `opens`, the memory is emptied first.
         """
         self.memory.clear(where=opens)
-        distance = quasimetric(self.memory.slots, embedding[:, None])  # (N, K)
-        nearest = minimum(distance, self.memory.count)
+        if self.memory.summary is None:
+            nearest = distance_from_memory(self.memory, embedding)
+        else:  # it needs the distances from all slots
+            distance = quasimetric(self.memory.slots, embedding[:, None])  # (N, K)
+            nearest = minimum(distance, self.memory.count)
+            self.memory.summarise(1 / (1 + nearest), -distance, where=rows)
         self.memory.add(embedding, where=rows)
         return nearest
 
@@ -142,6 +158,7 @@ class ETD(Bonus):
         """Fits the distance to the newest steps."""
         self.raise_if_not_finite()
         if rollout is not None:
+            check_type("rollout", rollout, Rollout)
             newest: Experience = Frames(rollout.observation, rollout.first)
         elif self.recorded is None:
             raise ValueError(NO_STEPS)

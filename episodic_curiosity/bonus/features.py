@@ -9,6 +9,7 @@ from torch.nn.functional import adaptive_avg_pool2d, cross_entropy, normalize
 
 from episodic_curiosity.support.compiling import run_network
 from episodic_curiosity.support.convolutions import Halving
+from episodic_curiosity.support.elu import ELU
 from episodic_curiosity.support.pixels import autocast, computing_in, to_input
 
 SIDE = 42  # of the input frames, in pixels
@@ -35,10 +36,10 @@ def feature_network(observation_shape: tuple[int, ...]) -> nn.Sequential:
     layers: list[nn.Module] = []
     if len(observation_shape) == 3:
         for num_inputs in (observation_shape[0], 32, 32, 32):
-            layers += [_glorot(Halving(num_inputs, 32, 3)), nn.ELU(inplace=True)]
+            layers += [_glorot(Halving(num_inputs, 32, 3)), ELU()]
         return nn.Sequential(Shrunk(), *layers, nn.Flatten())
     for num_inputs, num_outputs in ((observation_shape[0], HIDDEN), (HIDDEN, NUM_FEATURES)):
-        layers += [_glorot(nn.Linear(num_inputs, num_outputs)), nn.ELU(inplace=True)]
+        layers += [_glorot(nn.Linear(num_inputs, num_outputs)), ELU()]
     return nn.Sequential(*layers)
 
 
@@ -47,9 +48,8 @@ def see(features: nn.Module, observation: Tensor) -> Tensor:
     if observation.dim() == 2:
         seen: Tensor = features(to_input(observation))
         return seen
-    # As the agent's network over the same frames: large ones in bfloat16 where it is faster.
     device = observation.device
-    with autocast(device, computing_in(device, observation.shape)):
+    with autocast(device, computing_in(device)):
         seen = run_network(features, observation)
     return seen.float()
 
@@ -61,7 +61,7 @@ def prediction_model(num_inputs: int, num_outputs: int) -> nn.Sequential:
 
 
 def action_error(guess: Tensor, action: Tensor) -> Tensor:
-    """The errors (B,) of an inverse model's guesses (B, A).
+    """The errors (B,) of an inverse model's predictions (B, A).
 
     Cross-entropy of discrete actions; the squared error of continuous ones, clipped to [-1, 1]
     as in the world.

@@ -24,7 +24,7 @@ from episodic_curiosity.bonus.features import (
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.own_adam import OwnAdam
 from episodic_curiosity.bonus.recent import RecentTransitions, like_actions, like_observations
-from episodic_curiosity.support.checks import check_number, check_seed, check_taken
+from episodic_curiosity.support.checks import check_number, check_seed, check_taken, check_type
 from episodic_curiosity.support.compiling import compiles, fused, fused_in_training
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
@@ -100,6 +100,7 @@ class ICM(Bonus):
         if not (num_actions or action_shape):
             raise ValueError("ICM needs num_actions or action_shape, got neither")
         self.config = config or ICMConfig()
+        check_type("config", self.config, ICMConfig)
         self.action_shape = action_shape
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(check_seed(seed))

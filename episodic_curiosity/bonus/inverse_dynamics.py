@@ -1,4 +1,4 @@
-"""An embedding of what the agent controls, learnt by guessing its actions.
+"""An embedding of what the agent controls, learnt by predicting its actions.
 
 Pathak et al. 2017; used by NGU and E3B. Shapes: N environments, B observations, D embedding,
 S steps.
@@ -32,12 +32,13 @@ from episodic_curiosity.support.checks import (
     check_number,
     check_seed,
     check_taken,
+    check_type,
 )
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 
 class InverseDynamics(nn.Module):
-    """Embeds observations so that two of them tell which action led from one to the other."""
+    """Embeds observations so that the action between two of them can be predicted."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class InverseDynamics(nn.Module):
         return {} if loss is None else {"inverse_loss": loss}
 
     def loss(self, batch: RecentBatch) -> Tensor:
-        """The mean error () in guessing the actions."""
+        """The mean error () in predicting the actions."""
         both = [self.embed(batch.observation), self.embed(batch.next_observation)]
         return action_error(self.guess(torch.cat(both, dim=1)), batch.action).mean()
 
@@ -126,6 +127,7 @@ class EmbeddingBonus(Bonus):
     ) -> None:
         super().__init__(num_envs, observation_shape, device)
         self.config = config or self.defaults()
+        check_type("config", self.config, self.defaults)
         observation = like_observations(num_envs, observation_shape, observation_dtype, device)
         action = like_actions(num_envs, num_actions, action_shape, device)
         self._num_actions = num_actions

@@ -1,4 +1,4 @@
-"""The lifelong factor of an episodic bonus: larger where the run has seldom been.
+"""The lifelong factor of an episodic bonus: larger for observations seldom seen in the run.
 
 Badia et al. 2020 (NGU). Shapes: N environments, B observations.
 """

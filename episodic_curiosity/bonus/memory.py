@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from episodic_curiosity.bonus.summary import MemorySummary
 from episodic_curiosity.support.checks import (
     check_at_least,
     check_choice,
@@ -75,6 +76,16 @@ class EpisodicMemory(nn.Module):
         for name, buffer in buffers.items():
             self.register_buffer(name, buffer)
         self.register_buffer("_rows", torch.arange(num_envs, device=device), persistent=False)
+        self.summary: MemorySummary | None = None
+
+    def keep_summary(self) -> None:
+        """Makes the summary, part of the state from now on; `summarise` keeps it."""
+        if self.summary is None:
+            if not self.added.is_meta and self.added.any():
+                raise ValueError(
+                    "call keep_summary() before the first begin(): the memory holds views"
+                )
+            self.summary = MemorySummary(self.num_envs, self.capacity, self.device)
 
     @property
     def num_envs(self) -> int:
@@ -101,7 +112,7 @@ class EpisodicMemory(nn.Module):
     def slots(self) -> Tensor:
         """(N, K, D), of which the first `count` of each row are filled.
 
-        On a CPU without the slots that are empty in every row: it does not synchronise there.
+        On a CPU without the slots that are empty in every row; on a GPU this would synchronise.
         """
         if self.device.type != "cpu":
             return self.embeddings
@@ -119,6 +130,16 @@ class EpisodicMemory(nn.Module):
         """Clears the memory of the environments where the (N,) mask is true."""
         check_mask("where", where, self.num_envs, self.device)
         self.added.masked_fill_(where, 0)
+        if self.summary is not None:
+            self.summary.clear(where)
+
+    def summarise(self, familiarity: Tensor, closeness: Tensor, where: Tensor) -> None:
+        """Updates the summary, if it is kept; to be called between `clear` and `add`.
+
+        The arguments are those of MemorySummary.update, with a `closeness` to `slots`.
+        """
+        if self.summary is not None:
+            self.summary.update(familiarity, closeness, self.count, where)
 
     def add(self, embedding: Tensor, where: Tensor) -> None:
         """Stores (N, D) embeddings in the environments where the (N,) mask is true."""
@@ -129,6 +150,8 @@ class EpisodicMemory(nn.Module):
         slot = _take_slot(*counters, where, self.capacity, self.replacement)
         kept = self.embeddings[self._rows, slot]
         self.embeddings[self._rows, slot] = torch.where(where[:, None], embedding, kept)
+        if self.summary is not None:
+            self.summary.store(slot, where)
 
 
 @fused

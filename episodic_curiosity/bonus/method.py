@@ -1,4 +1,4 @@
-"""The record of a method: everything the rest of the package asks about it."""
+"""The record of a method: everything that the rest of the package needs of it."""
 
 import dataclasses
 import re

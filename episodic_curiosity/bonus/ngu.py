@@ -1,4 +1,4 @@
-"""Never give up (NGU): an episodic bonus, multiplied where the run has seldom been.
+"""Never give up (NGU): an episodic bonus times a lifelong factor.
 
 Badia et al. 2020. Shapes: N environments, K memory slots, D embedding, S steps.
 """
@@ -20,6 +20,7 @@ from episodic_curiosity.bonus.lifelong import Lifelong
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.recent import RecentBatch
+from episodic_curiosity.bonus.summary import SIZE
 from episodic_curiosity.support.checks import (
     check_at_least,
     check_mask,
@@ -81,6 +82,7 @@ class NGU(EmbeddingBonus):
 
     defaults = NGUConfig
     learnt = ("inverse", "lifelong")
+    summary_size = SIZE
     advice = Advice(
         is_bounded=False, if_full="try a bonus.memory_capacity above {config.memory_capacity}"
     )
@@ -136,7 +138,8 @@ class NGU(EmbeddingBonus):
         check_tensor("embedding", embedding, size, memory.device)
         check_mask("opens", opens, memory.num_envs, memory.device)
         check_mask("rows", rows, memory.num_envs, memory.device)
-        if HAS_NUMBA and self.device.type == "cpu":
+        # The kernel keeps no summary.
+        if HAS_NUMBA and self.device.type == "cpu" and memory.summary is None:
             return self.rate_at_once(embedding, opens, rows)
         return self.rate_in_torch(embedding, opens, rows)
 
@@ -171,12 +174,14 @@ class NGU(EmbeddingBonus):
         ).squeeze(2)  # (N, K)
         squared = nearest(distance, memory.count, config.k).square()  # (N, k)
         self._average(squared, where=rows & (memory.added > 0))
-        memory.add(embedding, where=rows)
 
         relative = squared / self.distance.clamp(min=1e-12)[:, None]
         apart = (relative - config.cluster_distance).clamp(min=0)
         kernel = config.kernel_epsilon / (apart + config.kernel_epsilon)  # 0 if not there
-        similarity = kernel.sum(dim=1).sqrt() + config.c
+        likeness = kernel.sum(dim=1).sqrt()
+        memory.summarise(likeness / config.k**0.5, -distance, where=rows)
+        memory.add(embedding, where=rows)
+        similarity = likeness + config.c
         return torch.where(similarity > config.most_similar, 0.0, 1 / similarity)
 
     def learn_from(self, batch: RecentBatch) -> dict[str, float]:
@@ -187,7 +192,7 @@ class NGU(EmbeddingBonus):
         return super().statistics() | self.memory.statistics()
 
     def _average(self, squared: Tensor, where: Tensor) -> None:
-        """Takes (N, k) squared distances into the moving average, those that are there."""
+        """Adds the valid ones of (N, k) squared distances to the moving average."""
         there = squared.isfinite()
         mean = squared.masked_fill(~there, 0.0).sum(dim=1) / there.sum(dim=1).clamp(min=1)
         self.averaged += where

@@ -7,16 +7,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from episodic_curiosity.support import numba_setup  # noqa: F401 - before the cached kernel
+from episodic_curiosity.support.numba_setup import cached
 
 f32 = np.float32
 LEAST = f32(1e-12)  # of the average distance, which divides
 
 
 # Sums may be reordered, so that they are computed by vector instructions.
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+@cached(fastmath={"reassoc", "contract", "nsz"})
 def squared_distance(slot: Any, embedding: Any) -> Any:
     total = f32(0)
     for d in range(len(embedding)):
@@ -25,7 +24,7 @@ def squared_distance(slot: Any, embedding: Any) -> Any:
     return total
 
 
-@njit(cache=True)
+@cached()
 def rate(
     embeddings: Any,  # (N, K, D), the memory
     added: Any,  # (N,)

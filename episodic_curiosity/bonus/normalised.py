@@ -28,7 +28,7 @@ class NormalisedBonus(Bonus):
     updated only in `learn`, so that it is constant within a rollout.
 
     Args:
-        inner: the bonus; show what is seen to this one instead.
+        inner: the bonus; call this one in its place.
         gamma: discount of the sum.
     """
 
@@ -38,6 +38,7 @@ class NormalisedBonus(Bonus):
         self.deviation = ReturnDeviation(inner.num_envs, gamma, inner.device)
         self.sees, self.needs_views = inner.sees, inner.needs_views  # type: ignore[misc]
         self.needs_action = inner.needs_action
+        self.summary_size = inner.summary_size  # type: ignore[misc]
         self.advice, self.config = inner.advice, inner.config  # type: ignore[misc]
         inner_learnt = (f"{INNER}{name}" for name in inner.learnt)
         self.learnt = (*inner_learnt, "deviation.divisor")  # type: ignore[misc]
@@ -59,6 +60,13 @@ class NormalisedBonus(Bonus):
 
     def record(self, now: Sight) -> None:
         self.inner.record(now)
+
+    def keep_summary(self) -> None:
+        self.inner.keep_summary()
+
+    @property
+    def summary(self) -> Tensor | None:
+        return self.inner.summary
 
     @property
     def learns_from_steps(self) -> bool:

@@ -1,4 +1,4 @@
-"""NovelD: a bonus for steps to where RND errs more, paid once per episode.
+"""NovelD: a bonus for steps to where RND's error is larger, paid once per episode.
 
 Zhang et al. 2021. Shapes: N environments, K memory slots, D = 512, S steps.
 """
@@ -16,6 +16,7 @@ from episodic_curiosity.bonus.distillation import NUM_OUTPUTS
 from episodic_curiosity.bonus.memory import EpisodicMemory
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.rnd import RND, RNDConfig
+from episodic_curiosity.bonus.summary import SIZE
 from episodic_curiosity.support.checks import check_at_least, check_number
 
 
@@ -59,6 +60,8 @@ class NovelD(RND):
         if_full="try a bonus.memory_capacity above {config.memory_capacity}, or a "
         "bonus.novelty_threshold above {config.novelty_threshold:.3g}",
     )
+    defaults = NovelDConfig
+    summary_size = SIZE
     config: NovelDConfig
     previous: Tensor  # (N,) float32, RND's error before the step
 
@@ -73,7 +76,6 @@ class NovelD(RND):
         seed: int = 0,
         device: torch.device | str = "cpu",
     ) -> None:
-        config = config or NovelDConfig()
         super().__init__(
             observation_shape,
             num_envs,
@@ -84,7 +86,7 @@ class NovelD(RND):
             device=device,
         )
         self.memory = EpisodicMemory(
-            num_envs, config.memory_capacity, NUM_OUTPUTS, seed=seed, device=device
+            num_envs, self.config.memory_capacity, NUM_OUTPUTS, seed=seed, device=device
         )
         self.register_buffer("previous", torch.zeros(num_envs, device=device))
 
@@ -104,8 +106,9 @@ class NovelD(RND):
         self.memory.clear(where=opens)
         direction = normalize(target, dim=1)
         similarity = torch.bmm(self.memory.slots, direction[:, :, None]).squeeze(2)  # (N, K)
-        novelty = 1 - maximum(similarity, self.memory.count)
-        is_new = novelty > self.config.novelty_threshold
+        largest = maximum(similarity, self.memory.count)
+        self.memory.summarise(largest, similarity, where=rows)
+        is_new = 1 - largest > self.config.novelty_threshold
         self.memory.add(direction, where=is_new & rows)
         return is_new
 

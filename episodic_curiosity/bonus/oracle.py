@@ -13,7 +13,7 @@ from episodic_curiosity.bonus.base import Bonus, BonusConfig, BonusContext, Sigh
 from episodic_curiosity.bonus.coverage import VisitedCells, cell_of
 from episodic_curiosity.bonus.diagnosis import Advice
 from episodic_curiosity.bonus.method import Method
-from episodic_curiosity.support.checks import check_number
+from episodic_curiosity.support.checks import check_number, check_type
 from episodic_curiosity.worlds.base import WorldSpec
 
 
@@ -61,6 +61,7 @@ class GridOracle(Bonus):
     ) -> None:
         super().__init__(num_envs, (3,), device)
         self.config = config or OracleConfig()
+        check_type("config", self.config, OracleConfig)
         self.cells = VisitedCells(num_envs, episode_steps, cell, device)
 
     @classmethod

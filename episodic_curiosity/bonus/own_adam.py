@@ -9,8 +9,9 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from episodic_curiosity.support.adam import MOMENTS, FusedAdam
 from episodic_curiosity.support.checks import check_at_least, check_number
-from episodic_curiosity.support.optimiser import MOMENTS
+from episodic_curiosity.support.randomness import later_seed
 
 # Of one call of `fit`.
 EPOCHS = 4
@@ -32,7 +33,7 @@ class OwnAdam(nn.Module):
         }
         self._weights = {name.replace(".", "_"): weight for name, weight in weights.items()}
         self._seed = seed
-        self._adam = torch.optim.Adam(weights.values(), learning_rate, eps=1e-5, fused=True)
+        self._adam = FusedAdam([(weights.values(), 0.0)], learning_rate, eps=1e-5)
         device = next(iter(weights.values())).device
         self.register_buffer("passes", torch.zeros((), dtype=torch.int64, device=device))
         for name, weight in self._weights.items():
@@ -48,7 +49,7 @@ class OwnAdam(nn.Module):
         return self
 
     def _use_buffers(self) -> None:
-        """Makes the buffers torch's state of each weight."""
+        """Makes the buffers Adam's state of each weight."""
         for name, weight in self._weights.items():
             self._adam.state[weight] = {
                 moment: self.get_buffer(f"{moment}_{name}") for moment in MOMENTS
@@ -81,7 +82,9 @@ class OwnAdam(nn.Module):
 
     def new_generator(self) -> torch.Generator:
         """Returns random numbers for another pass, on the CPU; synchronises."""
-        generator = torch.Generator().manual_seed(self._seed + 1_000_003 * int(self.passes))
+        generator = torch.Generator().manual_seed(
+            later_seed(self._seed, 1_000_003 * int(self.passes))
+        )
         self.passes += 1
         return generator
 

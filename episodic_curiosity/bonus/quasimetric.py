@@ -1,14 +1,22 @@
-"""A learnt distance in time, which may differ between there and back.
+"""A learnt distance in time, which is not symmetric.
 
 Jiang et al. 2025 (ETD), with a metric residual network. Shapes: B pairs, D size of each of the
-two parts of an embedding.
+two parts of an embedding, N environments, K memory slots.
 """
 
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from episodic_curiosity.bonus.aggregates import minimum
 from episodic_curiosity.bonus.features import NUM_FEATURES, feature_network, see
+from episodic_curiosity.bonus.memory import EpisodicMemory
+
+HAS_NUMBA = find_spec("numba") is not None
 
 
 def quasimetric(origin: Tensor, goal: Tensor) -> Tensor:
@@ -20,6 +28,63 @@ def quasimetric(origin: Tensor, goal: Tensor) -> Tensor:
     one_way, both_ways = (origin - goal).chunk(2, dim=-1)
     symmetric: Tensor = torch.linalg.vector_norm(both_ways, dim=-1)
     return one_way.amax(dim=-1).clamp(min=0) + symmetric
+
+
+def all_distances(origin: Tensor, goal: Tensor) -> Tensor:
+    """The distances (B, C) from each of (B, 2 * D) embeddings to each of (C, 2 * D)."""
+    if HAS_NUMBA and origin.is_cpu:
+        distance: Tensor = _AllDistances.apply(origin, goal)  # type: ignore[no-untyped-call]
+        return distance
+    return quasimetric(origin[:, None], goal[None])
+
+
+def distance_from_memory(memory: EpisodicMemory, embedding: Tensor) -> Tensor:
+    """The distances (N,) from the nearest slot to (N, 2 * D) embeddings; 0 if all are empty."""
+    if not (HAS_NUMBA and memory.device.type == "cpu"):
+        return minimum(quasimetric(memory.slots, embedding[:, None]), memory.count)
+    from episodic_curiosity.bonus import quasimetric_numba
+
+    distance = embedding.new_empty(len(embedding))
+    arrays = _arrays(memory.embeddings, memory.count, embedding, distance)
+    quasimetric_numba.nearest(*arrays)
+    return distance
+
+
+class _AllDistances(torch.autograd.Function):
+    """`quasimetric` by Numba kernels, which keep (B, C) numbers instead of (B, C, 2 * D)."""
+
+    @staticmethod
+    def forward(ctx: Any, origin: Tensor, goal: Tensor) -> Tensor:
+        from episodic_curiosity.bonus import quasimetric_numba
+
+        parts = [origin.new_empty(len(origin), len(goal)) for _ in range(3)]
+        quasimetric_numba.compare_all(*_arrays(origin, goal, *parts))
+        ctx.save_for_backward(origin, goal, *parts)
+        largest, _, length = parts
+        return largest.clamp(min=0) + length
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        origin, goal, largest, equal, length = ctx.saved_tensors
+        # As torch does it: equal maxima share their gradient, and a length of 0 has none.
+        one_way = (gradient / equal).masked_fill(largest < 0, 0)
+        both_ways = (gradient / length).masked_fill(length == 0, 0)
+        return (
+            _sum_of_gradients(origin, goal, largest, one_way, both_ways),
+            _sum_of_gradients(goal, origin, -largest.T, -one_way.T, both_ways.T),
+        )
+
+
+def _sum_of_gradients(origin: Tensor, goal: Tensor, *weights: Tensor) -> Tensor:
+    from episodic_curiosity.bonus import quasimetric_numba
+
+    gradient = torch.empty_like(origin, memory_format=torch.contiguous_format)
+    quasimetric_numba.differentiate(*_arrays(origin, goal.T, *weights, gradient))
+    return gradient
+
+
+def _arrays(*tensors: Tensor) -> list[np.ndarray]:
+    return [tensor.detach().contiguous().numpy() for tensor in tensors]
 
 
 def info_nce(distance: Tensor, potential: Tensor) -> Tensor:
@@ -51,5 +116,4 @@ class TemporalDistance(nn.Module):
         """The loss () of B observations and of what followed each of them."""
         features = see(self.features, after)
         origin, goal = self.embed(before), self.embedding(features)
-        distance = quasimetric(origin[:, None], goal[None])  # (B, B)
-        return info_nce(distance, self.potential(features).squeeze(1))
+        return info_nce(all_distances(origin, goal), self.potential(features).squeeze(1))

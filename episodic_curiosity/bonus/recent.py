@@ -1,4 +1,4 @@
-"""The newest steps, for bonuses that learn with an optimiser of their own.
+"""The newest steps, for bonuses with a separate optimiser.
 
 Shapes: S steps are kept, N environments, B steps, T steps of a rollout.
 """
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from episodic_curiosity.bonus.base import Sight
-from episodic_curiosity.support.checks import check_at_least, check_tensor
+from episodic_curiosity.support.checks import check_at_least, check_tensor, check_type
 from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.worlds.base import Rollout
 
@@ -87,7 +87,7 @@ class RecentTransitions(Recent):
 
 
 class Trail(nn.Module):
-    """Makes transitions of the observations that it is shown, and keeps the newest S.
+    """Makes transitions of successive observations, and keeps the newest S.
 
     (2 * S + 1) * N times the bytes of an observation.
     """
@@ -140,6 +140,7 @@ def like_actions(
 def newest_observations(recent: Recent | None, rollout: Rollout | None) -> Tensor:
     """The (B, ...) observations of a rollout, or those recorded since the last call."""
     if rollout is not None:
+        check_type("rollout", rollout, Rollout)
         return rollout.observation[1:].flatten(0, 1)
     if recent is None:
         raise ValueError(NO_STEPS)
@@ -150,6 +151,7 @@ def newest_observations(recent: Recent | None, rollout: Rollout | None) -> Tenso
 def newest_transitions(trail: Trail | None, rollout: Rollout | None) -> RecentBatch:
     """The transitions of a rollout, or those recorded since the last call."""
     if rollout is not None:
+        check_type("rollout", rollout, Rollout)
         return RecentBatch(
             observation=rollout.observation[:-1].flatten(0, 1),
             next_observation=rollout.observation[1:].flatten(0, 1),

@@ -5,7 +5,7 @@ Burda et al. 2019. Shapes: N environments, S steps.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -16,7 +16,12 @@ from episodic_curiosity.bonus.diagnosis import Advice
 from episodic_curiosity.bonus.distillation import Distilled, RandomDistillation
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.recent import Recent, like_observations, newest_observations
-from episodic_curiosity.support.checks import check_discount, check_number, check_share
+from episodic_curiosity.support.checks import (
+    check_discount,
+    check_number,
+    check_share,
+    check_type,
+)
 from episodic_curiosity.worlds.base import Rollout, WorldSpec
 
 
@@ -41,7 +46,7 @@ class RND(Bonus):
 
     The target is a fixed random network of the observation. The deviation and the whitening of
     observations are updated in `learn`. Nothing is paid before its second call: the first
-    begins the whitening, the second knows the deviation of whitened errors.
+    starts the whitening, the second computes the deviation of whitened errors.
 
     Args:
         observation_shape: of one environment, (channels, height, width) or (features,).
@@ -57,6 +62,7 @@ class RND(Bonus):
     sees = "observation"
     learnt = ("distillation", "deviation.divisor")
     advice = Advice(is_bounded=False, if_constant="the predictor knows all that is seen")
+    defaults: ClassVar[type[RNDConfig]] = RNDConfig
     config: RNDConfig
 
     def __init__(
@@ -71,7 +77,8 @@ class RND(Bonus):
         device: torch.device | str = "cpu",
     ) -> None:
         super().__init__(num_envs, observation_shape, device)
-        self.config = config or RNDConfig()
+        self.config = config or self.defaults()
+        check_type("config", self.config, self.defaults)
         self.distillation = RandomDistillation(
             observation_shape,
             learning_rate=self.config.learning_rate,

@@ -43,7 +43,7 @@ def fit(arguments: list[str]) -> None:
     """Fits an R-network to random play, for train --r-network-from."""
     run, folder = read_fit(arguments)
     check_out(folder)
-    from episodic_curiosity.runs.train import fit as fit_run
+    from episodic_curiosity.runs.fit import fit as fit_run
 
     fit_run(run, folder, progress=True)
 

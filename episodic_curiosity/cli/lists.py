@@ -1,4 +1,4 @@
-"""The commands that list what there is: `curiosity tasks` and `methods`."""
+"""The commands that list tasks and methods: `curiosity tasks`, `curiosity methods`."""
 
 import textwrap
 from collections.abc import Callable

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,14 +30,20 @@ CLAIMED = "claims"  # not a table of the paper: the claims in its text
 # Exit codes: nothing failed, but another process is running a missing cell, or time is up.
 BUSY, OVER = 3, 4
 SEEDS, MOST_SEEDS = 5, 1_000
+MOST_SECONDS = 365 * 24 * 3600  # of a budget: far more would overflow a timer
+PRESET = "cpu"
 
 
 def table(arguments: list[str]) -> None:
     """Runs the missing cells of one of the paper's tables, locally or on a Ray cluster."""
     options = _read(arguments)
     if options.list:
+        if options.table is not None:
+            raise ValueError(f"--list counts the cells of all tables, got {options.table}, too")
         print(_list(options.preset, options.out))
         return
+    if options.preset is None:
+        options.preset = PRESET
     check_options(options)
     cells = find_cells(options)
     if options.dry_run:
@@ -207,12 +214,21 @@ def _find_cell(experiment: Experiment, label: str, preset: str, steps: int) -> C
     return experiment.cell(rows[named], task, preset, steps, int(seed))
 
 
-def _list(preset: str, results: Path) -> str:
-    """One line per experiment of the paper, and one for the claims in its text."""
+def _list(preset: str | None, results: Path) -> str:
+    """One line per experiment of the paper, and one for the claims in its text.
+
+    Without a preset, cells of the one with most results are counted. A folder that does not
+    exist yet has none.
+    """
     from episodic_curiosity.experiments.results import load_results
 
+    there = []
+    if results.exists():
+        there = [result.key for result in load_results(results).results]
+    if preset is None:
+        counts = Counter(key.preset for key in there)
+        preset = max(counts, key=lambda name: counts[name], default=PRESET)
     check_choice("preset", preset, PRESETS)
-    there = [result.key for result in load_results(results).results]
     measured = {key._replace(steps=0, seed=0) for key in there}
     lines = [f"cells measured with preset {preset}, with any seed and steps, in {results}:"]
     for experiment in EXPERIMENTS.values():
@@ -240,7 +256,8 @@ def _read(arguments: list[str]) -> argparse.Namespace:
     add("--world", help=f"the family of tasks: {', '.join(worlds)}")
     add("--seeds", type=whole_number, help=f"number of seeds, from 0 (default: {SEEDS})")
     add("--steps", type=whole_number, help="steps of each run (default: the preset's)")
-    add("--preset", default="cpu", help=f"{', '.join(PRESETS)} (default: cpu)")
+    most = "with --list, the one with most results"
+    add("--preset", help=f"{', '.join(PRESETS)} (default: {PRESET}; {most})")
     add("--out", type=Path, default=Path("results"), help="results folder (default: results)")
     add("--runs", type=Path, default=Path("runs/tables"), help="default: runs/tables")
     episodes = f"test episodes, at least {LEAST_EPISODES} (default: {EPISODES})"
@@ -260,7 +277,10 @@ def _seconds(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
     if not found or float(found[1]) == 0:
         raise argparse.ArgumentTypeError(f"must be like 90s, 9m or 2h, got {text!r}")
-    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
+    seconds = float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
+    if seconds > MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"must be at most a year, got {text!r}")
+    return seconds
 
 
 if __name__ == "__main__":

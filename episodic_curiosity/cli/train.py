@@ -1,5 +1,6 @@
 """`curiosity train`."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,10 +80,10 @@ def train(arguments: list[str]) -> None:
     except KeyboardInterrupt:
         if (folder / CONFIG).exists():
             trust = " --trust" if any(loads(options.run, to_train=True)) else ""
-            again = f"stopped; resume with: curiosity train --resume --out {folder}{trust}"
-            print(again, file=sys.stderr)
+            again = f"curiosity train --resume --out {shlex.quote(str(folder))}{trust}"
+            print(f"stopped; resume with: {again}", file=sys.stderr)
         raise
-    for line in outcome(folder):
+    for line in outcome(options.run, folder):
         print(line)
 
 
@@ -112,8 +113,22 @@ def read_train(arguments: list[str]) -> TrainOptions:
         description=_description(run),
         config=(tyro.conf.AvoidSubcommands,),
     )
+    _check_fitted(run, options.run)
     _ = options.run.num_updates  # raises if the steps are too few for one update
     return options
+
+
+def _check_fitted(before: Run, run: Run) -> None:
+    """Raises if options for a new R-network, which would be ignored, came with a fitted one."""
+    usual, given = before.r_network, run.r_network
+    if usual is None or given is None or given.source is None:
+        return
+    for name in (*given.architecture, "random_play"):
+        if getattr(given, name) != getattr(usual, name):
+            option = f"--r-network.{name.replace('_', '-')}"
+            raise ValueError(
+                f"{option} is for a new R-network, {given.source} has a fitted one"
+            )
 
 
 def _description(run: Run) -> str:

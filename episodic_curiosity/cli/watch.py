@@ -39,8 +39,10 @@ def watch(arguments: list[str]) -> None:
     from episodic_curiosity.show.film.watch import watch_run, watch_untrained
 
     if options.run is not None:
-        film = watch_run(options.run, options.out, options.film, trust=options.trust)
+        film = watch_run(
+            options.run, options.out, options.film, trust=options.trust, progress=True
+        )
     else:
         assert options.task is not None
-        film = watch_untrained(options.task, options.out, options.film)
+        film = watch_untrained(options.task, options.out, options.film, progress=True)
     print(film.report())

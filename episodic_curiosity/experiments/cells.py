@@ -3,14 +3,13 @@
 A variant changes a run by dotted paths into its config, as the options of `curiosity train` do.
 """
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from episodic_curiosity.experiments.results import Key, Result
-from episodic_curiosity.runs.config import Run
+from episodic_curiosity.runs.config import Run, in_full
 from episodic_curiosity.runs.presets import resolve
-from episodic_curiosity.runs.record import ABSENT, differences, shown
+from episodic_curiosity.runs.record import differences, shown
 from episodic_curiosity.runs.settings import find_budget
 from episodic_curiosity.support.checks import check_choice
 from episodic_curiosity.worlds.family import split_task
@@ -26,7 +25,7 @@ FORBIDDEN = (":", "__", "@", "/")  # in a variant's name: separators in the name
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """A method with something changed."""
+    """A method with changed options."""
 
     name: str
     changes: tuple[tuple[str, Any], ...] = ()  # a dotted path and its value each
@@ -77,7 +76,7 @@ class Cell:
         return run
 
     def is_same_run(self, other: "Cell") -> bool:
-        """Whether both train the same run, whatever is measured of it."""
+        """True if both train the same run, whatever is measured of it."""
         return self._resolve() == other._resolve()
 
     def _resolve(self) -> Run:
@@ -90,26 +89,18 @@ def why_stale(result: Result, cell: Cell, episodes: int = 0) -> str | None:
     """The reason why a result does not count for the cell as it is today; None where it does.
 
     The words continue the name of the result's file. At least `episodes` of the test are
-    wanted. A field that the result lacks is an option that came later: it counts as equal where
-    the cell does not use it. Raises where the cell's `run` does.
+    wanted. Raises where the cell's `run` does.
     """
-    run = cell.run()
-    for name, was, now in differences(result.config, run.to_dict()):
-        if was is ABSENT and _is_default(run, name):
-            continue
+    today = cell.run().to_dict()
+    try:
+        stored = in_full(result.config)
+    except ValueError as error:
+        return f"was measured with another config ({error})"
+    for name, was, now in differences(stored, today):
         return f"was measured with another config ({name} was {shown(was)}, now {shown(now)})"
     if result.episodes is not None and result.episodes < episodes:
         return f"was measured on {result.episodes} test episodes, {episodes} are wanted"
     return None
-
-
-def _is_default(config: Any, path: str) -> bool:
-    """True if the field at a dotted path has its default value."""
-    *above, name = path.split(".")
-    for part in above:
-        config = getattr(config, part)
-    defaults = {field.name: field.default for field in dataclasses.fields(config)}
-    return bool(getattr(config, name) == defaults[name])
 
 
 def _set(plain: dict[str, Any], path: str, value: Any) -> None:

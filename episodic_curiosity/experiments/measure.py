@@ -29,9 +29,11 @@ from episodic_curiosity.runs.build import open_world
 from episodic_curiosity.runs.command import evaluate_command, train_command
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate_folder import evaluate_run
+from episodic_curiosity.runs.fit import fit
+from episodic_curiosity.runs.learner import Learner
 from episodic_curiosity.runs.metrics_files import METRICS, read_metrics, read_timing
 from episodic_curiosity.runs.record import is_finished, read_sources
-from episodic_curiosity.runs.train import Parts, fit, train
+from episodic_curiosity.runs.train import train
 from episodic_curiosity.support.files import remove_folder
 from episodic_curiosity.support.machine import find_device, num_cores, processor_name
 from episodic_curiosity.support.statistics import summarise
@@ -116,8 +118,8 @@ def measure_speed(cell: Cell, trained: Measured, folder: Path, device: Device) -
 def count_parameters(run: Run, folder: Path) -> int:
     """The number of trained parameters of a run: of the policy and of its bonus."""
     with closing(open_world(run)) as world:
-        parts = Parts.make(run, world, folder)
-    tensors = [*parts.agent.parameters(), *parts.curiosity.parameters()]
+        learner = Learner.make(run, world, folder)
+    tensors = [*learner.agent.parameters(), *learner.curiosity.parameters()]
     return sum(tensor.numel() for tensor in tensors if tensor.requires_grad)
 
 
@@ -164,7 +166,7 @@ def command_for(cell: Cell, episodes: int) -> str:
 
 
 def _is_in_its_table(cell: Cell) -> bool:
-    """Whether `curiosity table` can make it; cells can also be made in Python."""
+    """True if `curiosity table` can make it; cells can also be made in Python."""
     experiment = EXPERIMENTS.get(cell.key.table)
     return experiment is not None and any(
         experiment.cell(row, cell.key.task, cell.key.preset, cell.key.steps, cell.key.seed)

@@ -226,7 +226,7 @@ def _another(result: Result) -> str:
 
 
 def _misfit(content: Mapping[str, Any]) -> str | None:
-    """Says which field of a result cannot be what it should; None where all can."""
+    """Names a field of a result with an impossible value; None if there is none."""
     texts = ("table", "task", "method", "preset", "code", "command")
     is_right = {name: _is_text(content[name]) for name in texts}
     is_right["variant"] = content["variant"] is None or _is_text(content["variant"])
@@ -250,21 +250,21 @@ def _is_count(value: object) -> bool:
 
 
 def _is_point(value: object) -> bool:
-    """Whether this can be a point of a curve."""
+    """True if this can be a point of a curve."""
     if not isinstance(value, dict) or not _has_numbers(value) or None in value.values():
         return False
     return "steps" in value and value.get("episodes", 1) > 0
 
 
 def _is_summary(value: object) -> bool:
-    """Whether this can be a Summary: its interval may be missing, its mean may not."""
+    """True if this can be a Summary: its interval may be missing, its mean may not."""
     if not isinstance(value, dict) or not _has_numbers(value):
         return False
     return None not in (value.get("num_values"), value.get("mean"))
 
 
 def _has_numbers(value: object) -> bool:
-    """Whether this is a dict of finite numbers, or of None where nothing was measured."""
+    """True if this is a dict of finite numbers, or of None where nothing was measured."""
     return isinstance(value, dict) and all(
         number is None or (type(number) in (int, float) and abs(number) < LARGEST)
         for number in value.values()

@@ -1,9 +1,9 @@
 """Measures the missing cells of a table, one after another in one process.
 
 Cells that are done are skipped, interrupted ones are resumed, and those of other processes are
-left alone: each cell has a lock beside its result and one beside its run, which the kernel
-releases when their holder dies. Between machines this needs a shared file system that supports
-`flock` across them, as NFS 4 does.
+left alone: each cell has a lock for its result and one for its run, which the kernel releases
+when their holder dies. Between machines this needs a shared file system that supports `flock`
+across them, as NFS 4 does.
 """
 
 import contextlib
@@ -88,7 +88,8 @@ class Outcome(NamedTuple):
 def run_cells(cells: Sequence[Cell], settings: RunnerConfig) -> list[Outcome]:
     """Measures the missing cells; reports each on standard error.
 
-    A cell that fails does not stop the others; errors that concern all are raised beforehand.
+    A cell that fails does not stop the others; errors that concern all cells are raised
+    beforehand.
     """
     check_cells(cells)
     _check_machine([cell for cell in cells if settings.status(cell).is_to_measure], settings)

@@ -200,7 +200,7 @@ def _machine(device: Device) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Makes one folder, and prints its card and the size of all folders beside it."""
+    """Makes one folder, and prints its card and the sizes of all folders next to it."""
     options = _read(arguments)
     try:
         folder = ship(progress=True, **vars(options))

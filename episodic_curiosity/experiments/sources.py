@@ -5,7 +5,7 @@ fingerprint of its sources. results/sources.json lists the commit of each finger
 
     python -m episodic_curiosity.experiments.sources results    # in a clone; writes the list
 
-Where git can tell at once that sources are of no commit, the result says so itself.
+If git finds immediately that the sources are not committed, the result says so itself.
 """
 
 import io

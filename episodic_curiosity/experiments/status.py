@@ -11,6 +11,7 @@ from episodic_curiosity.experiments.measure import Measured
 from episodic_curiosity.experiments.results import read_measured, read_result
 from episodic_curiosity.experiments.sources import fingerprint_in
 from episodic_curiosity.runs.checkpoints import Checkpoints
+from episodic_curiosity.runs.config import in_full
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.record import CONFIG, differences, read_config, shown
 from episodic_curiosity.runs.train import MAY_DIFFER
@@ -79,9 +80,10 @@ def _run_status(cell: Cell, runs: Path, episodes: int) -> CellStatus:
         return CellStatus("interrupted", steps=cell.key.steps)
     if _is_missing(folder / CONFIG):
         return CellStatus("missing")
+    today = cell.run().to_dict()
     try:
-        today = cell.run().to_dict()
-        for name, was, now in differences(read_config(folder), today, MAY_DIFFER):
+        stored = in_full(read_config(folder))
+        for name, was, now in differences(stored, today, MAY_DIFFER):
             reason = f"{folder} holds a run with another config ({name} was {shown(was)}, now "
             reason += f"{shown(now)}); remove it to restart the run"
             return CellStatus("stale", reason)
@@ -90,13 +92,13 @@ def _run_status(cell: Cell, runs: Path, episodes: int) -> CellStatus:
         lines = read_metrics(folder)
     except UnreadableError as error:
         return CellStatus("unreadable", str(error))
-    except LoadError as error:
+    except ValueError as error:
         return CellStatus("stale", f"{error}; remove {folder} to restart the run")
     return CellStatus("interrupted", steps=int(lines[-1]["steps"]) if lines else 0)
 
 
 def _is_missing(path: Path) -> bool:
-    """Whether there is no such file; one without permission may be there."""
+    """True if there is no such file; one without permission may be there."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -51,7 +51,7 @@ class DrawnOnce:
 
     @property
     def fits(self) -> bool:
-        """Whether all views take at most a quarter of the free memory."""
+        """True if all views take at most a quarter of the free memory."""
         free = free_bytes(self.first.device)
         return free is not None and self.num_bytes <= free // SHARE
 

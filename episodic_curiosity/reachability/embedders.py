@@ -135,7 +135,7 @@ SHORTEST_SIDE = {"resnet18": 8, "small": 8, "tiny": 1}
 
 
 def usual_embedder(view_shape: tuple[int, ...]) -> Literal["small", "tiny", "mlp"]:
-    """The embedder of a view, unless another is chosen."""
+    """The default embedder of a view."""
     if len(view_shape) == 1:
         return "mlp"
     return "small" if min(view_shape[1:]) >= SMALL_SIDE else "tiny"

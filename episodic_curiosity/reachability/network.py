@@ -4,26 +4,31 @@ Savinov et al. 2019, sections 2.1, S2 and S5.5. Shapes: N environments, K memory
 B pairs, D embedding.
 """
 
-import copy
-from dataclasses import asdict, dataclass
-from math import prod
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypedDict
+from typing import Any, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 
-from episodic_curiosity.reachability.comparators import COMPARATORS
-from episodic_curiosity.reachability.embedders import (
-    EMBEDDERS,
-    SHORTEST_SIDE,
-    SMALL_PADDING,
-    usual_embedder,
+from episodic_curiosity.reachability.architecture import (
+    CUSTOM,
+    EMBEDDING_SIZE,
+    Branches,
+    ComparatorName,
+    EmbedderName,
+    RNetworkConfig,
 )
+from episodic_curiosity.reachability.comparators import COMPARATORS
+from episodic_curiosity.reachability.custom_embedder import (
+    another,
+    check_embedding,
+    embedding_size_of,
+)
+from episodic_curiosity.reachability.embedders import EMBEDDERS, SMALL_PADDING, usual_embedder
 from episodic_curiosity.support import saving
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_views, short
 from episodic_curiosity.support.compiling import fused, run_network
-from episodic_curiosity.support.machine import check_memory
 from episodic_curiosity.support.pixels import (
     autocast,
     blocks_to_input,
@@ -33,83 +38,6 @@ from episodic_curiosity.support.pixels import (
     to_input,
 )
 from episodic_curiosity.support.shared import find_folder
-
-EmbedderName = Literal["resnet18", "small", "tiny", "mlp"]
-ComparatorName = Literal["mlp", "dot"]
-Branches = Literal["shared", "unshared"]
-CUSTOM: Literal["custom"] = "custom"
-EMBEDDING_SIZE = 512  # of the paper
-FIRST_HIDDEN = 512  # units in the first layer for vectors
-LAST_HIDDEN = 64  # inputs at least of an embedder's last layer
-
-
-@dataclass(frozen=True, kw_only=True)
-class RNetworkConfig:
-    """The architecture, including the paper's ablations."""
-
-    view_shape: tuple[int, ...]  # (C, H, W) of a frame or (F,) of a vector
-    embedder: EmbedderName | Literal["custom"]  # custom: a module of the user's
-    comparator: ComparatorName
-    branches: Branches
-    embedding_size: int = EMBEDDING_SIZE
-    frozen_embedding: bool = False  # train the comparator over a random embedding
-
-    def __post_init__(self) -> None:
-        check_choice("comparator", self.comparator, COMPARATORS)
-        check_choice("branches", self.branches, ("shared", "unshared"))
-        for size in self.view_shape:
-            check_at_least("view_shape's sizes", size, 1)
-        if self.embedder != CUSTOM:
-            self._check_view_shape()
-        check_at_least("embedding_size", self.embedding_size, 1)
-        what, cpu = f"an embedding of {self.embedding_size:,}", torch.device("cpu")
-        weights = 4 * LAST_HIDDEN * self.embedding_size
-        check_memory(what, weights, cpu, "lower `embedding_size`")
-        # A weight for each feature and hidden unit, or a frame to find out an embedder's sizes.
-        inputs = 4 * prod(self.view_shape) * (FIRST_HIDDEN if self.embedder == "mlp" else 1)
-        what = f"an embedder of views {self.view_shape}"
-        check_memory(what, inputs, cpu, "lower `view_shape`")
-        if self.frozen_embedding and self.comparator == "dot":
-            raise ValueError(
-                "frozen_embedding with the dot comparator leaves nothing to train; "
-                "use the mlp comparator"
-            )
-
-    def _check_view_shape(self) -> None:
-        wants_vectors = self.embedder == "mlp"
-        if len(self.view_shape) != (1 if wants_vectors else 3):
-            wanted = "(features,)" if wants_vectors else "(channels, height, width)"
-            raise ValueError(
-                f"the {self.embedder} embedder needs a view_shape {wanted}, "
-                f"got {self.view_shape}"
-            )
-        if not wants_vectors and self.view_shape[2] <= 4 < min(self.view_shape[:2]):
-            height, width, channels = self.view_shape
-            raise ValueError(
-                f"frames must be (channels, height, width), got {self.view_shape}; channels "
-                f"come first: {(channels, height, width)}"
-            )
-        side = SHORTEST_SIDE.get(self.embedder, 0)
-        if side and min(self.view_shape[1:]) < side:
-            raise ValueError(
-                f"frames must be at least {side} x {side} for the {self.embedder} embedder, "
-                f"got {self.view_shape}; the tiny one accepts any size"
-            )
-
-
-class Architecture(TypedDict):
-    """The arguments of RNetwork that choose the architecture."""
-
-    embedder: EmbedderName
-    comparator: ComparatorName
-    branches: Branches
-
-
-# Arguments of RNetwork: the paper's tables, the same on a small embedder, the paper's fast one.
-PAPER: Architecture = {"embedder": "resnet18", "comparator": "mlp", "branches": "shared"}
-SMALL: Architecture = {"embedder": "small", "comparator": "mlp", "branches": "shared"}
-FAST: Architecture = {"embedder": "small", "comparator": "dot", "branches": "unshared"}
-ARCHITECTURES = {"paper": PAPER, "small": SMALL, "fast": FAST}
 
 
 class Embeddings(NamedTuple):
@@ -133,7 +61,7 @@ class RNetwork(nn.Module):
             to [0, 1], to (B, D) float32 embeddings.
         comparator: "mlp" is the paper's; "dot" is one matrix product for all of memory.
         branches: "shared", one embedding for memories and queries, or "unshared".
-        embedding_size: D; None: 512, or that of a module of one's own, found by trying it.
+        embedding_size: D; None: 512, or that of a custom module, found by trying it.
         frozen_embedding: train the comparator alone, on a random or given embedding.
     """
 
@@ -161,7 +89,7 @@ class RNetwork(nn.Module):
         if isinstance(embedder, nn.Module):
             name: EmbedderName | Literal["custom"] = CUSTOM
             if embedding_size is None:
-                embedding_size = _embedding_size(embedder, shape)
+                embedding_size = embedding_size_of(embedder, shape)
         else:
             name = usual_embedder(shape) if embedder is None else embedder
             check_choice("embedder", name, EMBEDDERS)
@@ -242,12 +170,12 @@ class RNetwork(nn.Module):
         if self.config.embedder == CUSTOM:
             found = [branch(to_input(view)) for branch in branches]
             for embedding in found:
-                _check_embedding(embedding, view, self.config.embedding_size)
+                check_embedding(embedding, view, self.config.embedding_size)
             return found
         if view.dim() == 2:
             inputs = to_input(view)
             return [branch(inputs) for branch in branches]
-        dtype = computing_in(self.device, self.config.view_shape)
+        dtype = computing_in(self.device)
         if view.dim() == 5:  # of `prepare`
             inputs = separate_blocks_to_input(view, dtype)
         elif self.config.embedder == "small":
@@ -277,14 +205,14 @@ class RNetwork(nn.Module):
         """Reads what `save` wrote; raises `saving.LoadError` for anything else.
 
         The folder may be a name, as `load_agent` accepts it.
-        Of an embedder of one's own only the weights are saved: give such a module again.
+        Of a custom embedder only the weights are saved: give such a module again.
         """
 
         def make(**config: Any) -> Any:
             if (config.get("embedder") == CUSTOM) != (embedder is not None):
                 wanted = "with" if embedder is None else "without"
                 raise saving.LoadError(
-                    f"the R-network in {folder} was saved {wanted} an embedder of its own: "
+                    f"the R-network in {folder} was saved {wanted} a custom embedder: "
                     f"{'give' if embedder is None else 'leave out'} `embedder`"
                 )
             if embedder is None:
@@ -312,47 +240,7 @@ def _make_branches(
 ) -> list[nn.Module]:
     is_shared = config.branches == "shared"
     if isinstance(embedder, nn.Module):
-        return [embedder] if is_shared else [embedder, _another(embedder)]
+        return [embedder] if is_shared else [embedder, another(embedder)]
     make = EMBEDDERS[config.embedder]
     num_branches = 1 if is_shared else 2
     return [make(config.view_shape, config.embedding_size) for _ in range(num_branches)]
-
-
-def _embedding_size(embedder: nn.Module, view_shape: tuple[int, ...]) -> int:
-    """D of an embedder of one's own, found by trying it."""
-    view = torch.zeros(2, *view_shape, device=_device_of(embedder))
-    was_training = embedder.training
-    with torch.no_grad():
-        found = embedder.eval()(view)
-    embedder.train(was_training)
-    _check_embedding(found, view)
-    return int(found.shape[1])
-
-
-def _check_embedding(found: Any, view: Tensor, size: int | None = None) -> None:
-    """Raises unless an embedder of one's own made (B, D) float32 of (B, ...) views."""
-    if isinstance(found, Tensor):
-        is_fit = found.dim() == 2 and len(found) == len(view) and found.dtype == torch.float32
-        if is_fit and size in (None, found.shape[1]):
-            return
-        got = f"{found.dtype} {tuple(found.shape)}"
-    else:
-        got = type(found).__name__
-    raise ValueError(
-        f"the embedder must map {tuple(view.shape)} to torch.float32 "
-        f"({len(view)}, {'embedding size' if size is None else size}), got {got}"
-    )
-
-
-def _device_of(module: nn.Module) -> torch.device:
-    return next(module.parameters(), torch.zeros(0, device="cpu")).device
-
-
-def _another(embedder: nn.Module) -> nn.Module:
-    """A copy with other weights, where layers can draw them."""
-    other = copy.deepcopy(embedder)
-    with torch.device(_device_of(embedder)):  # loading may have chosen the meta device
-        for layer in other.modules():
-            if callable(reset := getattr(layer, "reset_parameters", None)):
-                reset()
-    return other

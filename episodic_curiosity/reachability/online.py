@@ -8,12 +8,15 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from episodic_curiosity.reachability.batches import NoPairsError
+from episodic_curiosity.reachability.fit_config import FitConfig
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.recorded import RecordedSteps
 from episodic_curiosity.reachability.replay import Replay
-from episodic_curiosity.reachability.training import FitConfig, NoPairsError, fit_r_network
+from episodic_curiosity.reachability.training import fit_r_network
 from episodic_curiosity.support.checks import check_at_least, check_type
+from episodic_curiosity.support.randomness import later_seed
 from episodic_curiosity.support.state import check_parts
 
 
@@ -93,7 +96,7 @@ class OnlineFitting:
 
     @property
     def is_late(self) -> bool:
-        """True if two refits should have come: `learn` is not called."""
+        """True if two refits are overdue: `learn` is not called."""
         return self.steps_since_fit >= 2 * self.config.refit_every
 
     def extend(self, rows: Tensor, first: Tensor) -> None:
@@ -122,7 +125,7 @@ class OnlineFitting:
         assert experience is not None
         # Each refit has a new optimiser, and random numbers from the seed and its number: none
         # need to be saved. No progress bar: the caller may have one.
-        seed = self.seed + 1_000_003 * self.num_fits
+        seed = later_seed(self.seed, 1_000_003 * self.num_fits)
         try:
             report = fit_r_network(
                 self.r_network, experience, self.config.fit, seed=seed, progress=False

@@ -1,17 +1,19 @@
 """Trajectories -> (first, second, reachable): which observations are close in time.
 
 Savinov et al. 2019, section 2.3: pairs at most k steps apart are reachable, pairs more than
-gamma * k apart in the same episode are not, distances in between are not used.
+gamma * k apart in the same episode are not, distances in between are not used. Not in the
+paper: unreachable pairs of two episodes, for worlds where little is far within one.
 Shapes: T steps, N environments, P pairs, E episodes, M moves of the longest walk.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
 from episodic_curiosity.support.checks import check_at_least, check_choice
+from episodic_curiosity.support.config_json import ADDED
 
 ONLINE_STRIDE = 5  # the online walk advances by 1 plus a draw of 1 to 5, for any k
 STEPS_PER_PAIR = 4  # roughly that of a walk at k = 5; sizes a pass of the uniform sampler
@@ -26,11 +28,16 @@ class PairsConfig:
     # "offline" and "online" walk along each episode as the authors' release does; "uniform"
     # draws uniformly from all steps.
     sampler: Literal["offline", "online", "uniform"] = "offline"
+    # Unreachable pairs: of one episode, as in the paper, or of two, without a distance.
+    far_from: Literal["same_episode", "other_episodes"] = field(
+        default="same_episode", metadata=ADDED
+    )
 
     def __post_init__(self) -> None:
         check_at_least("k", self.k, 1)
         check_at_least("gamma", self.gamma, 1)
         check_choice("sampler", self.sampler, ("offline", "online", "uniform"))
+        check_choice("far_from", self.far_from, ("same_episode", "other_episodes"))
 
     @property
     def margin(self) -> int:
@@ -40,9 +47,10 @@ class PairsConfig:
 class Pairs(NamedTuple):
     """P pairs of observations, as indices into (T, N) trajectories."""
 
-    env: Tensor  # (P,) int64, the same for both: pairs never cross environments
-    first: Tensor  # (P,) int64, time of the observation in memory
-    second: Tensor  # (P,) int64, time of the current observation
+    first_env: Tensor  # (P,) int64, environment of the observation in memory
+    first: Tensor  # (P,) int64, its time
+    second_env: Tensor  # (P,) int64, environment of the current observation
+    second: Tensor  # (P,) int64, its time
     reachable: Tensor  # (P,) bool
 
     def select(self, index: Tensor | slice) -> "Pairs":
@@ -73,12 +81,12 @@ def draw_pairs(first: Tensor, config: PairsConfig, generator: Generator) -> Pair
         )
     episodes = find_episodes(first)
     if config.sampler == "uniform":
-        return _uniform(episodes, config, generator)
+        return _uniform(episodes, first.shape, config, generator)
     # Episodes of similar length are walked together: one table for all would be as wide as the
     # longest, and mostly empty.
     doublings = episodes.length.double().log2().long()
     walks = [
-        _walk(episodes.select(doublings == size), config, generator)
+        _walk(episodes.select(doublings == size), first.shape, config, generator)
         for size in doublings.unique().tolist()
     ]
     return Pairs(*(torch.cat(fields) for fields in zip(*walks, strict=True)))
@@ -95,7 +103,9 @@ def find_episodes(first: Tensor) -> Episodes:
     return Episodes(env, start, end - start)
 
 
-def _walk(episodes: Episodes, config: PairsConfig, generator: Generator) -> Pairs:
+def _walk(
+    episodes: Episodes, shape: torch.Size, config: PairsConfig, generator: Generator
+) -> Pairs:
     """Walks all these episodes in parallel: each row of an (E, M) table is one episode's walk.
 
     At t, a distance d of 1..k is drawn. A coin decides whether (t, t + d) becomes a reachable
@@ -113,20 +123,24 @@ def _walk(episodes: Episodes, config: PairsConfig, generator: Generator) -> Pair
     row, column = (time + reach < episodes.length[:, None]).nonzero(as_tuple=True)
     time, reach = time[row, column], reach[row, column]
 
-    far, has_far = _draw_far(time, episodes.length[row], config.margin, generator)
+    here = episodes.select(row)
+    far_env, far, has_far = _draw_far(here, time, shape, config, generator)
     reachable = _coin(time.shape, generator)
     flipped = reachable & _coin(time.shape, generator)
-    other = torch.where(reachable, time + reach, far)
+    step, near = here.start + time, here.start + time + reach
     pairs = Pairs(
-        env=episodes.env[row],
-        first=episodes.start[row] + torch.where(flipped, other, time),
-        second=episodes.start[row] + torch.where(flipped, time, other),
+        first_env=here.env,
+        first=torch.where(flipped, near, step),
+        second_env=torch.where(reachable, here.env, far_env),
+        second=torch.where(reachable, torch.where(flipped, step, near), far),
         reachable=reachable,
     )
     return pairs.select(reachable | has_far)
 
 
-def _uniform(episodes: Episodes, config: PairsConfig, generator: Generator) -> Pairs:
+def _uniform(
+    episodes: Episodes, shape: torch.Size, config: PairsConfig, generator: Generator
+) -> Pairs:
     """Half reachable and half not, each from steps drawn uniformly from those that have any."""
     device = episodes.length.device
     episode = torch.arange(episodes.length.shape[0], device=device)
@@ -136,20 +150,27 @@ def _uniform(episodes: Episodes, config: PairsConfig, generator: Generator) -> P
     length = episodes.length[episode]
 
     has_near = length > 1
-    has_far = (time > config.margin) | (length - 1 - time > config.margin)
+    if config.far_from == "same_episode":
+        has_far = (time > config.margin) | (length - 1 - time > config.margin)
+    else:
+        has_far = length < episode.shape[0]
     half = max(1, episode.shape[0] // STEPS_PER_PAIR // 2)
     near_anchor = _choose(has_near.nonzero(as_tuple=True)[0], half, generator)
     far_anchor = _choose(has_far.nonzero(as_tuple=True)[0], half, generator)
 
     near = _draw_near(time[near_anchor], length[near_anchor], config.k, generator)
-    far, _ = _draw_far(time[far_anchor], length[far_anchor], config.margin, generator)
+    far_env, far, _ = _draw_far(
+        episodes.select(episode[far_anchor]), time[far_anchor], shape, config, generator
+    )
     anchor = torch.cat([near_anchor, far_anchor])
-    start = episodes.start[episode[anchor]]
+    here = episodes.select(episode[anchor])
+    num_near = near_anchor.shape[0]
     return Pairs(
-        env=episodes.env[episode[anchor]],
-        first=start + time[anchor],
-        second=start + torch.cat([near, far]),
-        reachable=torch.arange(anchor.shape[0], device=device) < near_anchor.shape[0],
+        first_env=here.env,
+        first=here.start + time[anchor],
+        second_env=torch.cat([here.env[:num_near], far_env]),
+        second=torch.cat([here.start[:num_near] + near, far]),
+        reachable=torch.arange(anchor.shape[0], device=device) < num_near,
     )
 
 
@@ -162,15 +183,26 @@ def _draw_near(time: Tensor, length: Tensor, k: int, generator: Generator) -> Te
 
 
 def _draw_far(
-    time: Tensor, length: Tensor, margin: int, generator: Generator
-) -> tuple[Tensor, Tensor]:
-    """A uniform step of the same episode, more than `margin` away, and whether there is one."""
-    before = (time - margin).clamp(min=0)
-    after = (length - 1 - time - margin).clamp(min=0)
-    drawn = _below(before + after, generator)
-    return torch.where(
-        drawn < before, drawn, drawn - before + time + margin + 1
-    ), before + after > 0
+    here: Episodes, time: Tensor, shape: torch.Size, config: PairsConfig, generator: Generator
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A uniform unreachable step for each of P: environment, time, and whether there is one.
+
+    `here` are the episodes of the P steps, `time` theirs inside it, `shape` is the data's.
+    """
+    if config.far_from == "same_episode":
+        before = (time - config.margin).clamp(min=0)
+        after = (here.length - 1 - time - config.margin).clamp(min=0)
+        drawn = _below(before + after, generator)
+        far = torch.where(drawn < before, drawn, drawn - before + time + config.margin + 1)
+        return here.env, here.start + far, before + after > 0
+
+    # All T * N steps in a row, environment by environment, without the step's own episode.
+    num_steps, num_envs = shape
+    others = num_steps * num_envs - here.length
+    drawn = _below(others, generator)
+    own_start = here.env * num_steps + here.start
+    drawn = torch.where(drawn < own_start, drawn, drawn + here.length)
+    return drawn // num_steps, drawn % num_steps, others > 0
 
 
 def _randint(low: int, high: int, shape: tuple[int, int], generator: Generator) -> Tensor:

@@ -12,15 +12,21 @@ import torch
 from torch import Tensor
 
 from episodic_curiosity.reachability.experience import Experience, Mixture
+from episodic_curiosity.reachability.fit_config import FitConfig
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.replay import FrameReplay, Replay, SnapshotReplay
-from episodic_curiosity.reachability.training import FitConfig, FitReport, fit_r_network
+from episodic_curiosity.reachability.training import FitReport, fit_r_network
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
 from episodic_curiosity.support.machine import free_bytes, free_on_disk
 from episodic_curiosity.support.progress import progress_bar
-from episodic_curiosity.support.randomness import random_below, random_unit, seed_words
+from episodic_curiosity.support.randomness import (
+    later_seed,
+    random_below,
+    random_unit,
+    seed_words,
+)
 from episodic_curiosity.worlds.base import RedrawableWorld, Step, World, WorldSpec
 
 HELD_OUT_STEPS = 50_000  # at most: enough for the 10,000 pairs an accuracy is measured on
@@ -41,7 +47,7 @@ def random_play(
 
     A world that can redraw is kept as snapshots and must stay open while they are used. Others
     are kept as frames: in memory where they take at most half of what is free, else in `file`,
-    which is unlinked at once, so that nothing is left of it when this process ends.
+    which is unlinked immediately, so that nothing of it remains when this process ends.
     """
     spec = world.spec
     check_at_least("num_steps", num_steps, spec.num_envs)
@@ -74,7 +80,7 @@ def fit_to_random_play(
     _check_worlds(r_network, (*worlds, *held_out))
     num_held_out = held_out_steps(num_steps, config, _num_envs(held_out))
     plays = _share_out("random_play", worlds, num_steps, seed, folder)
-    held_out_plays = _share_out("held_out", held_out, num_held_out, seed + 1, folder)
+    held_out_plays = _share_out("held_out", held_out, num_held_out, later_seed(seed, 1), folder)
     _check_disk([*plays, *held_out_plays])
 
     def play_all(plays: Sequence[_Play]) -> Experience:
@@ -96,7 +102,7 @@ def fit_to_random_play(
 
 
 def held_out_steps(num_steps: int, config: FitConfig, num_envs: int) -> int:
-    """Steps of random play, besides `num_steps`, for testing in `num_envs` environments."""
+    """Steps of random play for testing in `num_envs` environments, added to `num_steps`."""
     return max(min(HELD_OUT_STEPS, num_steps // 4), config.least_steps // 2 * num_envs)
 
 
@@ -133,7 +139,7 @@ def _share_out(
         _Play(
             world,
             each * world.spec.num_envs,
-            seed + SEED_STRIDE * number,
+            later_seed(seed, SEED_STRIDE * number),
             None if folder is None else folder / f"{name}_{number}.bin",
         )
         for number, world in enumerate(worlds)
@@ -159,7 +165,7 @@ def _check_disk(plays: Sequence[_Play]) -> None:
 
 
 def _is_for_file(spec: WorldSpec, size: int, promised: int = 0) -> bool:
-    """Whether these are frames that would take more than half of the free memory.
+    """True if these are frames that would take more than half of the free memory.
 
     Bytes `promised` to other plays do not count as free.
     """

@@ -30,9 +30,10 @@ class Aligned(NamedTuple):
 
 
 class RecordedSteps(nn.Module):
-    """A ring of T views for each environment, with a cursor of its own.
+    """A ring of T views and a cursor for each environment.
 
-    T * N * bytes-per-observation of memory, allocated at once, and of every state.
+    It takes T * N * bytes-per-observation of memory, allocated immediately. So does every
+    state.
     """
 
     views: Tensor  # (T, N, ...)

@@ -1,1 +1,1 @@
-"""One run: its config, what it is built from, training, evaluation and what is kept of it."""
+"""One run: config, parts, training, evaluation and the files of its folder."""

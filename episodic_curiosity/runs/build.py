@@ -1,6 +1,5 @@
 """Builds the bonus, the R-network and the diagnosis of a run."""
 
-import contextlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,16 +13,10 @@ from episodic_curiosity.bonus.registry import find_method
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineFitting
-from episodic_curiosity.reachability.random_play import (
-    bytes_kept,
-    fit_to_random_play,
-    held_out_envs,
-    held_out_steps,
-)
 from episodic_curiosity.reachability.replay import Replay, SnapshotReplay
-from episodic_curiosity.reachability.training import FitReport
 from episodic_curiosity.runs.config import RNetworkOptions, Run
 from episodic_curiosity.support import saving
+from episodic_curiosity.support.compiling import warming_up
 from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.support.shared import has_card, read_card
 from episodic_curiosity.worlds.base import Split, World, WorldSpec
@@ -45,6 +38,12 @@ def open_world(
         split=split,
         **run.world.options(split),
     )
+
+
+def open_first_world(run: Run) -> World:
+    """Makes the world of a starting run while a GPU loads cuDNN and the compiler."""
+    with warming_up(find_device(run.device)):
+        return open_world(run)
 
 
 def make_bonus(run: Run, world: World, folder: Path) -> Bonus:
@@ -122,7 +121,7 @@ def make_replay(run: Run, world: World, folder: Path) -> Replay:
     online = _options(run).online
     assert online is not None
     spec = world.spec
-    num_steps = online.history // spec.num_envs
+    num_steps = max(1, online.history // spec.num_envs)  # OnlineFitting refuses too few
     if spec.can_redraw:
         return SnapshotReplay.for_world(world, num_steps)
     # Two checkpoints are kept: frames that the older one refers to must not be overwritten.
@@ -159,45 +158,16 @@ def check_fits(r_network: RNetwork, folder: Path, spec: WorldSpec) -> None:
         raise ValueError(f"the R-network in {folder} is not fitted")
 
 
-def random_play_bytes(run: Run, spec: WorldSpec) -> int:
-    """Bytes of the random play that the R-network is fitted to and tested on (EC)."""
-    play = run.random_play
-    num_envs = held_out_envs(spec) * max(1, len(play.tasks))
-    num_steps = play.steps + held_out_steps(play.steps, play.fit, num_envs)
-    return bytes_kept(spec, num_steps)
-
-
-def fit_beforehand(run: Run, r_network: RNetwork, folder: Path, *, progress: bool) -> FitReport:
-    """Fits an R-network to random play of the run's task, or of several tasks (EC)."""
-    play = run.random_play
-    tasks = play.tasks or (run.task,)
-
-    with contextlib.ExitStack() as opened:
-
-        def open_all(split: Split, num_envs: int) -> list[World]:
-            worlds = (open_world(run, split, task, num_envs) for task in tasks)
-            return [opened.enter_context(contextlib.closing(world)) for world in worlds]
-
-        trained_on = open_all("r-network", run.world.num_envs)
-        return fit_to_random_play(
-            r_network,
-            trained_on,
-            open_all("validation", held_out_envs(trained_on[0].spec)),
-            play.steps,
-            play.fit,
-            seed=run.seed,
-            folder=folder,
-            progress=progress,
-        )
-
-
 def _bonus(
     run: Run, spec: WorldSpec, r_network: RNetwork | None, fitting: OnlineFitting | None = None
 ) -> Bonus:
     context = BonusContext(
         seed=run.seed, num_steps=run.ppo.num_steps, r_network=r_network, fitting=fitting
     )
-    return find_method(run.method).bonus.for_run(run.bonus, spec, context)
+    bonus = find_method(run.method).bonus.for_run(run.bonus, spec, context)
+    if run.ppo.sees_memory:
+        bonus.keep_summary()
+    return bonus
 
 
 def _learnt(bonus: Bonus) -> dict[str, Tensor]:

@@ -85,7 +85,7 @@ class Checkpoints:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to resume from."""
+        """True if there is nothing to resume from."""
         return not self._numbers()
 
     @property

@@ -12,15 +12,15 @@ from typing import Any, Literal, Self
 
 from episodic_curiosity.agent.ppo import PPOConfig
 from episodic_curiosity.bonus.base import BonusConfig
-from episodic_curiosity.bonus.registry import find_method
-from episodic_curiosity.reachability.network import (
+from episodic_curiosity.bonus.registry import find_method, methods
+from episodic_curiosity.reachability.architecture import (
     ARCHITECTURES,
     Branches,
     ComparatorName,
     EmbedderName,
 )
+from episodic_curiosity.reachability.fit_config import FitConfig
 from episodic_curiosity.reachability.online import OnlineConfig
-from episodic_curiosity.reachability.training import FitConfig
 from episodic_curiosity.support.checks import check_at_least, check_choice, check_type
 from episodic_curiosity.support.config_json import check_fields, from_plain, to_plain
 from episodic_curiosity.support.randomness import seed_words
@@ -132,6 +132,12 @@ class Run:
             for task in self.r_network.random_play.tasks:
                 if find_family(task).config is not type(self.world):
                     raise ValueError(f"an R-network for {self.task} cannot be fitted to {task}")
+        if self.ppo.sees_memory and not method.bonus.summary_size:
+            seen = [name for name, other in methods().items() if other.bonus.summary_size]
+            raise ValueError(
+                f"ppo.sees_memory is for methods with a memory of views, {', '.join(seen)}; "
+                f"got {self.method}"
+            )
         if self.normalise_bonus and self.bonus is None:
             raise ValueError(f"{self.method} has no bonus to normalise")
 
@@ -203,6 +209,14 @@ class Run:
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Inverts `to_dict`; a ValueError names the field that does not fit."""
         check_fields(cls, plain)
-        bonus = find_method(plain["method"]).config or NoneType
+        bonus = find_method(str(plain["method"])).config or NoneType
         types = {"world": find_family(str(plain["task"])).config, "bonus": bonus}
-        return from_plain(cls, plain, types=types)
+        try:
+            return from_plain(cls, plain, types=types)
+        except TypeError as error:  # null for what the method needs
+            raise ValueError(str(error)) from None
+
+
+def in_full(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored config with the fields that were added later; raises as `from_dict` does."""
+    return Run.from_dict(plain).to_dict()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.bonus.base import Bonus, shown
 from episodic_curiosity.bonus.coverage import Coverage, place_reached
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.cuda_graphs import Captured, graph_device
@@ -26,7 +27,7 @@ CHECK_EVERY = 50  # steps between two checks for completion: each synchronises w
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """Measurements, one entry per episode, N * E in all; the first N are first episodes."""
+    """Measurements, one entry for each of N * E episodes; the first N are first episodes."""
 
     task: str
     deterministic: bool
@@ -73,11 +74,25 @@ class Evaluation:
 
 
 class Play:
-    """An agent playing in a world from its reset; the same seed gives the same episodes."""
+    """An agent playing in a world from its reset; the same seed gives the same episodes.
 
-    def __init__(self, agent: Agent, world: World, *, deterministic: bool, seed: int) -> None:
+    An agent that sees its memory needs a bonus, which the caller shows every step before the
+    agent acts again.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        world: World,
+        *,
+        deterministic: bool,
+        seed: int,
+        bonus: Bonus | None = None,
+    ) -> None:
         spec = world.spec
         _check_fits(agent, spec)
+        self._bonus = bonus if agent.config.summary_size else None
+        agent.config.check_summary(None if self._bonus is None else self._bonus.summary)
         self._agent, self._world, self._deterministic = agent, world, deterministic
         self._envs = torch.arange(spec.num_envs, device=spec.device)
         self._words = seed_words(seed)
@@ -86,18 +101,19 @@ class Play:
         self._observation = self.start.observation.clone()
 
     def finish(self, where: Tensor) -> None:
-        """Spares the episodes after the present one in the rows of a mask, if the world can."""
+        """Plays no episode after the current one in the rows of a mask, if the world can."""
         if self._world.spec.can_finish:
             cast(FinishingWorld, self._world).finish(where)
 
     @torch.no_grad()
     def step(self) -> tuple[Step, Tensor]:
         """Acts once in every environment; returns the step and the actions that led to it."""
+        summary = None if self._bonus is None else self._bonus.summary
         if self._deterministic:
-            action: Tensor = self._agent(self._observation).policy.mode
+            action: Tensor = self._agent(self._observation, summary).policy.mode
         else:
             draw = random_bits(self._envs, *self._words, STREAM, self._clock)
-            action = self._agent.decide(self._observation, draw).action
+            action = self._agent.decide(self._observation, draw, summary).action
         action = action if self._world.spec.num_actions else action.clamp(-1.0, 1.0)
         step = self._world.step(action)
         self._observation.copy_(step.observation)
@@ -115,6 +131,7 @@ def evaluate(
     seed: int = 0,
     trajectories: bool = False,
     progress: bool = False,
+    bonus: Bonus | None = None,
 ) -> Evaluation:
     """Plays at least `num_episodes` complete episodes of a world, reset with that seed.
 
@@ -130,17 +147,23 @@ def evaluate(
         seed: of the world's episodes and of the actions.
         trajectories: keeps the positions of every episode.
         progress: shows a bar on a terminal.
+        bonus: is shown every step and pays nothing; an agent that sees its memory needs it.
     """
     check_at_least("num_episodes", num_episodes, 1)
     spec = world.spec
     rounds = -(-num_episodes // spec.num_envs)
     tally = _Tally(spec, rounds, trajectories=trajectories)
-    play = Play(agent, world, deterministic=deterministic, seed=seed)
+    play = Play(agent, world, deterministic=deterministic, seed=seed, bonus=bonus)
     tally.follow(play.start)
+    if bonus is not None:
+        bonus.begin(shown(bonus, play.start))
 
     def play_once() -> None:
         play.finish(tally.is_final)
-        tally.add(*play.step())
+        step, action = play.step()
+        if bonus is not None:
+            bonus.bonus_same_step(shown(bonus, step), step.first, action=action)
+        tally.add(step, action)
 
     step = Captured(play_once, graph_device(spec.device, spec.can_capture))
     most = rounds * spec.episode_steps
@@ -211,11 +234,11 @@ class _Tally:
 
     @property
     def is_final(self) -> Tensor:
-        """(N,) bool, no later episode than the present one counts."""
+        """(N,) bool, no episode after the current one counts."""
         return self._finished >= self._rounds - 1
 
     def is_complete(self) -> bool:
-        """Whether all episodes that count have ended; synchronises with the GPU."""
+        """True if all episodes that count have ended; synchronises with the GPU."""
         return bool((self._finished >= self._rounds).all())
 
     def evaluation(self, deterministic: bool) -> Evaluation:

@@ -16,10 +16,10 @@ from typing import Any, Literal
 import torch
 
 from episodic_curiosity.agent.network import Agent
+from episodic_curiosity.reachability.accuracy import pair_accuracy
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.random_play import random_play
-from episodic_curiosity.reachability.training import pair_accuracy
-from episodic_curiosity.runs.build import check_fits
+from episodic_curiosity.runs.build import check_fits, load_bonus
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import Evaluation, evaluate
 from episodic_curiosity.runs.presets import resolve
@@ -27,7 +27,7 @@ from episodic_curiosity.runs.record import CONFIG
 from episodic_curiosity.runs.stored_run import read_run
 from episodic_curiosity.support.checks import check_at_least
 from episodic_curiosity.support.machine import find_device
-from episodic_curiosity.support.saving import write_atomically
+from episodic_curiosity.support.saving import check_writable, write_atomically
 from episodic_curiosity.support.shared import find_folder, has_card
 from episodic_curiosity.worlds.base import Split, World, WorldConfig
 from episodic_curiosity.worlds.registry import find_family, frames_of, make_world
@@ -65,6 +65,8 @@ def evaluate_run(
     config = run.world if task == run.task else world_of_another_task(run.world, task)
     found = find_device(device)
     agent = Agent.load(folder, found)
+    file = "evaluation.json" if task == run.task else _file_name(task)
+    _check_writable(folder, file)
     size = run.world.observation_size
     if size is not None and agent.config.observation_shape[1:] != size:  # not drawn in vain
         raise ValueError(
@@ -79,9 +81,10 @@ def evaluate_run(
             deterministic=deterministic,
             seed=seed,
             progress=progress,
+            bonus=load_bonus(run, world, folder) if run.ppo.sees_memory else None,
         )
     content = {"split": split, "seed": seed} | evaluation.to_dict()
-    _write(folder, "evaluation.json" if task == run.task else _file_name(task), content)
+    _write(folder, file, content)
     return evaluation
 
 
@@ -121,6 +124,8 @@ def evaluate_r_network(
     check_at_least("episodes", episodes, 1)
     folder = find_folder(folder, "r_network")
     r_network = RNetwork.load(folder, find_device(device))
+    written = ("" if holds_r_network_alone(folder) else "r_network_") + _file_name(task)
+    _check_writable(folder, written)
     shape = r_network.config.view_shape
     config = resolve(task, "ppo+ec", "cpu", steps=1, seed=seed).world
     if frames_of(task) != "fixed" and len(shape) == 3:
@@ -140,8 +145,7 @@ def evaluate_r_network(
         held_out_accuracy=r_network.held_out_accuracy.item(),
     )
     content = {"split": split, "seed": seed} | dataclasses.asdict(evaluation)
-    beside = "" if holds_r_network_alone(folder) else "r_network_"
-    _write(folder, beside + _file_name(task), content)
+    _write(folder, written, content)
     return evaluation
 
 
@@ -191,6 +195,12 @@ def _folder_for_frames(folder: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as temporary:
         yield Path(temporary)
+
+
+def _check_writable(folder: Path, name: str) -> None:
+    """Raises, before anything is played, if `_write` could not write there."""
+    if not has_card(folder):
+        check_writable(folder / name)
 
 
 def _write(folder: Path, name: str, content: dict[str, Any]) -> None:

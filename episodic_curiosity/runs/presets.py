@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from episodic_curiosity.bonus.method import Method
 from episodic_curiosity.bonus.registry import find_method
+from episodic_curiosity.reachability.fit_config import FitConfig
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
-from episodic_curiosity.reachability.training import FitConfig
 from episodic_curiosity.runs.config import RandomPlayConfig, RecordConfig, RNetworkOptions, Run
 from episodic_curiosity.runs.settings import find_budget, find_settings
 from episodic_curiosity.support.checks import check_at_least, check_choice

@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -46,7 +46,8 @@ class Record:
     drops the lines written after it. A run whose checkpoints were removed is refused.
     `may_differ` names fields of the config, as dotted paths, that may have changed since the
     run began. `accept_changes` resumes a run whose config or metrics were edited, which is an
-    error otherwise. A new run that fails before its first checkpoint is removed.
+    error otherwise. `in_full` completes the stored config with fields that were added later.
+    A new run that fails before its first checkpoint is removed.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class Record:
         resume: bool = False,
         may_differ: Collection[str] = (),
         accept_changes: bool = False,
+        in_full: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     ) -> None:
         self.folder = folder
+        self._in_full = in_full
         self.last_checkpoint: Path | None = None
         self._checkpoints = Checkpoints(folder)
         self._state: State | None = None
@@ -136,15 +139,18 @@ class Record:
             )
         new = json.loads(json.dumps(config))  # tuples become lists, as in the stored one
         old = read_config(self.folder, accept_changes=accept_changes)
+        another = f"{self.folder} holds a run with another config"
+        try:
+            stored = self._in_full(old)
+        except ValueError as error:  # a field was renamed or removed
+            raise RunFolderError(f"{another}: {error}") from None
         changed = [
             f"{name} was {shown(was)}, now {shown(now)}"
-            for name, was, now in differences(old, new, may_differ)
+            for name, was, now in differences(stored, new, may_differ)
         ]
         if changed:
             more = f" (and {len(changed) - 3} more)" if len(changed) > 3 else ""
-            raise RunFolderError(
-                f"{self.folder} holds a run with another config: {'; '.join(changed[:3])}{more}"
-            )
+            raise RunFolderError(f"{another}: {'; '.join(changed[:3])}{more}")
         if accept_changes:
             write_config(self.folder, old)
         return False

@@ -1,10 +1,12 @@
 """Sentences for the user, before a run starts and after it has ended."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.metrics_files import read_metrics
+from episodic_curiosity.runs.stored_run import loads
 
 SHOWN = ("reward", "coverage", "bonus", "length")  # means over episodes
 LAST = 0.1  # the share of a run that its outcome is taken from
@@ -32,19 +34,21 @@ def before(run: Run) -> list[str]:
     return remarks
 
 
-def outcome(folder: Path) -> list[str]:
+def outcome(run: Run, folder: Path) -> list[str]:
     """Returns lines about the result of a run, its folder and the next commands."""
     lines = read_metrics(folder)
     start = (1 - LAST) * lines[-1]["steps"] if lines else 0
     means = _episode_means([line for line in lines if line["steps"] > start])
     shown = ", ".join(f"{name} {value:.4g}" for name, value in means.items())
     found = [f"episodes that ended in the last {LAST:.0%} of the run: {shown}"] if shown else []
+    trust = " --trust" if any(loads(run, to_train=False)) else ""
+    word, logs = shlex.quote(str(folder)), shlex.quote(str(folder / "tensorboard"))
     return [
         *found,
         f"the run is in {folder}; next:",
-        f"  curiosity evaluate {folder}",
-        f"  curiosity watch {folder} --out film.gif",
-        f"  tensorboard --logdir {folder / 'tensorboard'}",
+        f"  curiosity evaluate {word}{trust}",
+        f"  curiosity watch {word} --out film.gif{trust}",
+        f"  tensorboard --logdir {logs}",
     ]
 
 

@@ -24,8 +24,8 @@ def read_run(
 ) -> Run:
     """The run in this folder, to play its agent or (`to_train`) to resume it.
 
-    Without `trust` the parts that this needs may name no module and no path; a cache of levels,
-    which decides nothing, is left out. `accept_changes` accepts an edited config.
+    Without `trust`, the parts that this needs must not name a module or a path. A level cache
+    has no effect on the run and is left out. `accept_changes` accepts an edited config.
     """
     run = Run.from_dict(read_config(folder, accept_changes=accept_changes))
     if trust:

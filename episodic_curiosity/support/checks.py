@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 
 LARGEST_INTEGER = 2**63 - 1  # of a tensor
+LARGEST = torch.finfo(torch.float32).max
 LARGEST_FEATURE = 1e9  # larger ones overflow in a network, and the bonus is NaN
 LONGEST = 100  # characters of a value in a message
+LONGEST_TIMEOUT = 1_000_000  # seconds; far more would overflow a wait
 TOLERANCE = 1e-3  # of resized frames, about [0, 1]
 
 
@@ -78,7 +80,7 @@ def check_seed(seed: Any) -> int:
 
 
 def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:
-    """Raises unless the value is a finite number above the bound."""
+    """Raises unless the value is a finite number above the bound, which float32 can hold."""
     kinds = int | float | np.integer | np.floating
     is_number = isinstance(value, kinds) and not isinstance(value, bool)
     try:
@@ -88,6 +90,17 @@ def check_number(name: str, value: Any, *, above: float = -math.inf) -> None:
     if not math.isfinite(number) or not above < number:
         bound = "" if above == -math.inf else f" above {above:g}"
         raise ValueError(f"{name} must be a finite number{bound}, got {short(value)}")
+    if abs(number) > LARGEST:
+        raise ValueError(f"{name} must be at most {LARGEST:.2g} in size, got {short(value)}")
+
+
+def check_timeout(timeout: Any) -> None:
+    """Raises unless an answer can be awaited for that many seconds."""
+    check_number("timeout", timeout, above=0.0)
+    if timeout > LONGEST_TIMEOUT:
+        raise ValueError(
+            f"timeout must be at most {LONGEST_TIMEOUT:,} seconds, got {timeout:g}"
+        )
 
 
 def check_share(name: str, value: Any) -> None:

@@ -1,5 +1,6 @@
 """Functions compiled for a GPU once per process, for dynamic or a few fixed lengths."""
 
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -47,6 +48,8 @@ def compile_varying(
     )
     options = None
     if backend == "inductor":
+        # Policy heads and losses are in float32 on purpose.
+        warnings.filterwarnings("ignore", "TensorFloat32 tensor cores", UserWarning)
         options = OPTIONS if tuned else OPTIONS | {"triton.autotune_pointwise": False}
     compiled = torch.compile(
         own, backend=backend, fullgraph=True, dynamic=False, options=options
@@ -66,8 +69,8 @@ def fused(function: Callable[P, T]) -> Callable[P, T]:
     """Decorates a function of tensors: on a GPU it is compiled, to a few kernels.
 
     Tensors may have any length in their first dimension, and may be changed in place. Modules
-    are told apart by their `repr`. Other arguments are constants, which must be hashable. There
-    are no gradients. On a CPU, and inside a compiled function, it is called as it is.
+    are distinguished by their `repr`. Other arguments are constants, which must be hashable.
+    There are no gradients. On a CPU, and inside a compiled function, it is called as it is.
     """
     return _fused(function, differentiable=False)
 
@@ -105,7 +108,7 @@ def _is_on_gpu(arguments: Iterable[object]) -> bool:
 
 
 def _variant(argument: Any) -> Hashable:
-    """What torch compiles a function for, but for lengths from 2 on: all but the values."""
+    """The key of a compiled function: dtypes, shapes and flags; lengths above 1 are equal."""
     if isinstance(argument, Tensor):
         flags = argument.requires_grad, argument.is_inference(), argument.is_contiguous()
         is_short = argument.dim() > 0 and len(argument) < 2

@@ -1,7 +1,7 @@
 """Converts configs to plain JSON values and back, exactly and with type checks.
 
 All fields must be present, and no others: a file that was edited or written by another release
-raises an error that names the field; defaults are never filled in.
+raises an error that names the field. Defaults are filled in for fields marked ADDED alone.
 """
 
 import dataclasses
@@ -13,6 +13,9 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import numpy as np
 
 Config = TypeVar("Config")
+
+# Metadata of a field that was added to stored configs: its default is what was done before.
+ADDED = {"added": True}
 
 NAMES = {
     int: "an integer",
@@ -54,14 +57,18 @@ def from_plain(
 
 
 def check_fields(wanted: type, plain: Mapping[str, Any], at: str = "") -> None:
-    """Raises unless exactly the fields of the dataclass are present."""
-    names = [field.name for field in dataclasses.fields(wanted)]
+    """Raises unless the fields of the dataclass are present, and no others.
+
+    Fields that are marked ADDED may be missing: their default is what was done before.
+    """
+    fields = dataclasses.fields(wanted)
+    names = [field.name for field in fields]
     for name in plain:
         if name not in names:
             raise ValueError(f"there is no field {at}{name}; there are {', '.join(names)}")
-    for name in names:
-        if name not in plain:
-            raise ValueError(f"the field {at}{name} is missing")
+    for each in fields:
+        if each.name not in plain and not each.metadata.get("added"):
+            raise ValueError(f"the field {at}{each.name} is missing")
 
 
 def _value(wanted: Any, plain: Any, at: str) -> Any:

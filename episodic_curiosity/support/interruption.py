@@ -17,7 +17,7 @@ class StopRequest:
 
 @contextmanager
 def stop_request(say: Callable[[str], None]) -> Iterator[StopRequest]:
-    """Records the first Ctrl-C or SIGTERM, for the run to stop cleanly; a second one acts.
+    """Records the first Ctrl-C or SIGTERM, for a clean stop; a second one interrupts.
 
     Outside of the main thread signals do not arrive, and no handler is changed.
     """

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import platform
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +16,13 @@ from episodic_curiosity.support.checks import usable_device
 
 # Parameters of glibc's mallopt, from malloc.h.
 TRIM_THRESHOLD, MOST_MAPPINGS = -1, -4
+OUT_OF_MEMORY = re.compile(  # in what a RuntimeError says
+    "DefaultCPUAllocator: can't allocate memory"
+    "|std::bad_alloc"
+    "|could not create a primitive$"  # oneDNN, which gives no reason
+    "|CUDA error: out of memory"  # from CUDA itself, not from torch's allocator
+    "|STATUS_ALLOC_FAILED"  # cuBLAS, cuSOLVER
+)
 
 
 def num_cores() -> int:
@@ -72,9 +80,9 @@ def check_memory(what: str, num_bytes: int, device: torch.device, advice: str) -
 def reusing_freed_memory() -> Iterator[None]:
     """Lets this process reuse memory that it frees, instead of returning it to the system.
 
-    A gradient step frees all its activations. glibc returns large ones at once, and the next
-    step waits for the system to clear the same pages again: a quarter of ICM's update. At the
-    end everything is returned. Another C library is left as it is.
+    A gradient step frees all its activations. glibc returns large ones to the system
+    immediately, which then clears the same pages again for the next step: a quarter of the time
+    of ICM's update. At the end everything is returned. Other C libraries are not changed.
     """
     mallopt = _of_glibc("mallopt")
     if mallopt is None:
@@ -106,7 +114,7 @@ def _of_glibc(name: str) -> Callable[..., int] | None:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """True for torch's errors of a full memory, on a GPU or a CPU."""
-    is_full = "DefaultCPUAllocator: can't allocate memory" in str(error)
+    is_full = OUT_OF_MEMORY.search(str(error)) is not None
     return isinstance(error, torch.OutOfMemoryError) or is_full
 
 

@@ -1,9 +1,13 @@
 """Numba without a configuration from the current folder, and with as many threads as torch.
 
-Every module with a cached kernel imports this one. Numba reads ./.numba_config.yaml: in a
+Every module with a cached kernel uses `cached`. Numba reads ./.numba_config.yaml: in a
 folder from a stranger, that could name a cache there, and Numba unpickles its caches.
 Environment variables still count.
 """
+
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numba
 import torch
@@ -11,6 +15,23 @@ from numba.core import config
 
 config._config_fname = ""
 config.reload_config()  # type: ignore[no-untyped-call]
+
+
+def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """As `numba.njit` with a cache, but without one if no folder for it can be written."""
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        try:
+            return numba.njit(cache=True, **options)(function)
+        except RuntimeError as error:
+            warnings.warn(
+                f"a kernel is compiled at every start, set NUMBA_CACHE_DIR: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return numba.njit(**options)(function)
+
+    return compiled
 
 
 def match_threads() -> None:

@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from episodic_curiosity.support.adam import MOMENTS, FusedAdam
 from episodic_curiosity.support.checks import first_difference
-
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # Adam's state of a parameter
 
 
 class Optimiser:
@@ -24,17 +23,8 @@ class Optimiser:
         self.parameters = dict(parameters)
         self.max_gradient_norm = max_gradient_norm
         weights = list(self.parameters.values())
-        device = weights[0].device
-        self.learning_rate = torch.zeros((), device=device)
-        self._adam = torch.optim.Adam(
-            weights, self.learning_rate, eps=1e-5, fused=True, capturable=device.type == "cuda"
-        )
-        for weight in weights:
-            self._adam.state[weight] = {
-                "step": torch.zeros((), device=device),
-                "exp_avg": torch.zeros_like(weight),
-                "exp_avg_sq": torch.zeros_like(weight),
-            }
+        self.learning_rate = torch.zeros((), device=weights[0].device)
+        self._adam = FusedAdam([(weights, 0.0)], self.learning_rate, eps=1e-5)
 
     def descend(self, loss: Tensor) -> Tensor:
         """Takes one gradient step; returns the gradient's norm before clipping, 0-dim."""

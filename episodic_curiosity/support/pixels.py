@@ -4,7 +4,6 @@ Shapes: B frames of C channels and h x w pixels.
 """
 
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from torch.nn import functional
 from episodic_curiosity.support.compiling import fused
 
 BLOCK = 4  # pixels on a side
-LARGE = 64  # pixels on a side from which bfloat16 is faster on a CPU; slower for smaller frames
+CPU_HAS_BFLOAT16 = bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
 
 
 def to_input(view: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -73,11 +72,9 @@ def _blocks_to_input(frames: Tensor, dtype: torch.dtype, padding: int) -> Tensor
     return to_input(to_blocks(frames, padding), dtype)
 
 
-def computing_in(device: torch.device, frame_shape: tuple[int, ...]) -> torch.dtype:
-    """The fastest dtype for convolutions over such frames on the device."""
-    fast = device.type == "cuda" or (
-        device.type == "cpu" and min(frame_shape[-2:]) >= LARGE and _cpu_has_bfloat16()
-    )
+def computing_in(device: torch.device) -> torch.dtype:
+    """The fastest dtype for convolutions on the device."""
+    fast = device.type == "cuda" or (device.type == "cpu" and CPU_HAS_BFLOAT16)
     return torch.bfloat16 if fast else torch.float32
 
 
@@ -87,8 +84,3 @@ def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager
         return nullcontext()
     # Each weight is used once: caching its bfloat16 copy would only disturb a CUDA graph.
     return torch.autocast(device.type, dtype, cache_enabled=False)
-
-
-@cache
-def _cpu_has_bfloat16() -> bool:
-    return bool(torch.cpu.get_capabilities().get("avx512_bf16", False))

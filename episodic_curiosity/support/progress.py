@@ -69,7 +69,7 @@ class Progress:
         self._advance(steps)
 
     def note(self, text: str) -> None:
-        """Prints a line that stays."""
+        """Prints a line that is not overwritten."""
         if self._bar is not None:
             self._bar.console.print(text, markup=False, highlight=False)
         elif self.is_shown:

@@ -52,6 +52,11 @@ def more_bits(bits: Tensor | int, counter: Tensor | int) -> Tensor | int:
     return mix(bits ^ mix(counter & MASK_32))
 
 
+def later_seed(seed: int, offset: int) -> int:
+    """The seed that many later; the first follows the last."""
+    return (seed + offset) % 2**63
+
+
 def seed_words(seed: int) -> tuple[int, int]:
     """Splits a seed of up to 63 bits into two counters."""
     seed = check_seed(seed)

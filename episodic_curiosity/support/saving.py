@@ -9,8 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -22,6 +21,7 @@ from episodic_curiosity.support.checks import first_difference
 from episodic_curiosity.support.files import UnfitFileError, create_file, open_file, read_file
 from episodic_curiosity.support.machine import free_bytes
 from episodic_curiosity.support.strict_json import parse_json
+from episodic_curiosity.support.tensor_files import Packed, bytes_of, describe, pack, unpack
 from episodic_curiosity.support.version import __version__
 
 FORMAT = "episodic-curiosity"
@@ -30,20 +30,6 @@ VERSIONS = {"run": 2, "state": 3, "agent": 2, "r_network": 2}
 FIRST_VERSION = 1  # all other kinds
 MAX_JSON_BYTES = 1 << 24  # of a JSON file, or of the header of a safetensors file
 MAX_WEIGHTS_BYTES = 1 << 32  # if the system does not report its free memory
-DTYPES = {
-    "BOOL": torch.bool,
-    "U8": torch.uint8,
-    "I8": torch.int8,
-    "I16": torch.int16,
-    "I32": torch.int32,
-    "I64": torch.int64,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "F32": torch.float32,
-    "F64": torch.float64,
-}
-# Errors of reading JSON that is none, or has other keys and types than expected.
-MALFORMED = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -57,16 +43,10 @@ class UnreadableError(LoadError):
 
 
 def save(folder: Path, kind: str, weights: dict[str, Tensor], config: dict[str, Any]) -> None:
-    """Writes `<kind>.safetensors` atomically."""
-    try:
-        from safetensors.torch import save as to_bytes
-    except ImportError:
-        raise ImportError("saving needs safetensors: pip install safetensors") from None
-
-    weights = {name: tensor.cpu().contiguous() for name, tensor in weights.items()}
+    """Writes `<kind>.safetensors` atomically, without a copy of all tensors."""
     header = json.loads(header_bytes(kind, config))  # with Python's numbers
     header["sha256"] = _fingerprint_of(header, weights)
-    packed = to_bytes(weights, {FORMAT: json.dumps(header, allow_nan=False)})
+    packed = pack(weights, {FORMAT: json.dumps(header, allow_nan=False)})
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically({_path(folder, kind): packed})
 
@@ -162,7 +142,7 @@ def check_writable(path: Path) -> None:
         raise ValueError(f"{path} cannot be written: {there} is no folder to write to")
 
 
-def write_atomically(contents: dict[Path, bytes]) -> None:
+def write_atomically(contents: Mapping[Path, bytes | Iterable[Packed]]) -> None:
     """Replaces files, each in one step: a reader sees the old content or the new, no part.
 
     All are on disk before the first is replaced, and they are replaced in the order given.
@@ -171,7 +151,7 @@ def write_atomically(contents: dict[Path, bytes]) -> None:
         for path, content in contents.items():
             stack.callback(_beside(path).unlink, missing_ok=True)
             with create_file(_beside(path)) as file:
-                file.write(content)
+                file.writelines([content] if isinstance(content, bytes) else content)
                 file.flush()
                 os.fsync(file.fileno())
         for path in contents:
@@ -250,22 +230,10 @@ def _read_description(
     file: BinaryIO, path: Path, kind: str
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Returns our header and the tensors that the file declares, on the meta device."""
-    length = os.fstat(file.fileno()).st_size
     try:
-        (size,) = struct.unpack("<Q", file.read(8))
-        if size > MAX_JSON_BYTES:
-            raise ValueError
-        described = parse_json(file.read(size))
-        metadata = described.pop("__metadata__", {})
-        ends = [entry["data_offsets"][1] for entry in described.values()]
-        if length != 8 + size + max(ends, default=0):
-            raise ValueError
-        shapes = {
-            name: torch.empty(entry["shape"], dtype=DTYPES[entry["dtype"]], device="meta")
-            for name, entry in described.items()
-        }
+        metadata, shapes = describe(file, MAX_JSON_BYTES)
         header = parse_json(metadata.get(FORMAT, "null"))
-    except (*MALFORMED, struct.error, RuntimeError):
+    except (ValueError, TypeError, AttributeError):
         raise LoadError(f"{path} is truncated or no safetensors file") from None
     if header is None:
         raise LoadError(
@@ -285,19 +253,15 @@ def _widened(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[
 
 def _read_weights(file: BinaryIO, path: Path, header: dict[str, Any]) -> dict[str, Tensor]:
     """Returns the tensors of a file that `_read_description` has found well-formed."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load as from_bytes
-
     # A third: the file's bytes, its tensors, and the module they are copied into.
     free = free_bytes(torch.device("cpu"))
     most = MAX_WEIGHTS_BYTES if free is None else free // 3
     size = os.fstat(file.fileno()).st_size
     if size > most:
         raise UnreadableError(f"{path} must have at most {most:,} bytes, got {size:,}")
-    file.seek(0)
     try:
-        weights = from_bytes(file.read(size))
-    except (SafetensorError, ValueError, KeyError) as error:
+        weights = unpack(file, size)
+    except ValueError as error:
         raise LoadError(f"{path} is truncated or no safetensors file ({error})") from None
     unsigned = {name: value for name, value in header.items() if name != "sha256"}
     if _fingerprint_of(unsigned, weights) != header.get("sha256"):
@@ -306,11 +270,9 @@ def _read_weights(file: BinaryIO, path: Path, header: dict[str, Any]) -> dict[st
 
 
 def _fingerprint_of(header: dict[str, Any], weights: dict[str, Tensor]) -> str:
-    """Returns the SHA-256 of a header and its tensors on the CPU."""
+    """Returns the SHA-256 of a header and its tensors."""
     digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name, tensor in sorted(weights.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        # A single element may have any stride, which `view` refuses.
-        flat = tensor.detach().as_strided((tensor.numel(),), (1,))
-        digest.update(flat.view(torch.uint8).numpy().data)
+        digest.update(bytes_of(tensor))
     return digest.hexdigest()

@@ -42,8 +42,7 @@ def read_state(folder: Path, kind: str) -> State:
 def _to_json(value: Any, name: str, tensors: dict[str, Tensor]) -> Any:
     """The value with its tensors moved into `tensors`, each under its JSON pointer."""
     if isinstance(value, Tensor):
-        # A copy: tensors that share memory cannot be written.
-        tensors[name] = value.detach().to("cpu", copy=True)
+        tensors[name] = value
         return {TENSOR: name}
     if isinstance(value, np.integer | np.floating):
         value = value.item()

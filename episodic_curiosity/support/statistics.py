@@ -1,4 +1,4 @@
-"""Sample statistics with bootstrap confidence intervals.
+"""Sample statistics with confidence intervals: Student's for few values, else bootstrapped.
 
 Scores of several tasks form strata, one per task, with equal weight whatever the number of
 seeds; each is resampled by itself. Shapes: V values, R resamples; W values compared with.
@@ -14,6 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from episodic_curiosity.support.checks import check_at_least
 
 TAIL = (1.0 - 0.95) / 2.0  # share of resamples beyond each end of a 95 % interval
+# The 97.5 % quantiles of Student's t distribution with 1 to 29 degrees of freedom.
+# fmt: off
+STUDENT = (
+    12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281,
+    2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860,
+    2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452,
+)
+# fmt: on
 NUM_RESAMPLES = 10_000
 PIECE = 1 << 22  # values drawn per batch, to limit the memory
 
@@ -38,11 +46,20 @@ class Estimate(NamedTuple):
 
 
 def summarise(values: ArrayLike, *, seed: int = 0) -> Summary:
-    """Mean, standard deviation and bootstrap interval of (V,) values."""
+    """Mean, standard deviation and interval of (V,) values.
+
+    The interval is Student's for 2 to 30 values, of which a bootstrap interval is too narrow,
+    and bootstrapped for more. That of a single value is the value.
+    """
     sample = _checked(values)
-    low, high = bootstrap_interval(sample, seed=seed)
-    deviation = float(sample.std(ddof=1)) if len(sample) > 1 else None
-    return Summary(len(sample), float(sample.mean()), deviation, low, high)
+    mean, size = float(sample.mean()), len(sample)
+    if size == 1:
+        return Summary(1, mean, None, mean, mean)
+    deviation = float(sample.std(ddof=1))
+    if size <= len(STUDENT) + 1:
+        half = STUDENT[size - 2] * deviation / math.sqrt(size)
+        return Summary(size, mean, deviation, mean - half, mean + half)
+    return Summary(size, mean, deviation, *bootstrap_interval(sample, seed=seed))
 
 
 def bootstrap_interval(

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent
 
 @cache
 def code_version() -> str:
-    """The release and a fingerprint of its sources, which tells commits apart without git."""
+    """The release and a fingerprint of its sources, which distinguishes commits without git."""
     files = {
         PurePosixPath(path.relative_to(PACKAGE)): path.read_bytes()
         for path in PACKAGE.rglob("*.py")

@@ -5,5 +5,5 @@ try:
 except ImportError as missing:
     raise ImportError("the conformance suites need pytest: pip install pytest") from missing
 
-for suite in ("worlds", "bonuses", "adapters"):
+for suite in ("worlds", "bonuses", "bonus_states", "calls", "adapters"):
     pytest.register_assert_rewrite(f"{__name__}.{suite}")

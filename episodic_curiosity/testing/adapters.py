@@ -17,10 +17,10 @@ import torch
 from episodic_curiosity.adapters.attached import AttachedBonus
 from episodic_curiosity.bonus.base import Bonus
 from episodic_curiosity.bonus.curiosity import EpisodicCuriosity
+from episodic_curiosity.reachability.fit_config import FitConfig
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
-from episodic_curiosity.reachability.training import FitConfig
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.testing.clockwork import (
     NO_ACTION,

@@ -1,4 +1,4 @@
-"""A toy environment that tells where it is, and a bonus that keeps a record of what it sees.
+"""A toy environment that observes its own state, and a bonus that records what it sees.
 
 Shapes: N environments.
 """
@@ -58,7 +58,7 @@ class Clockwork(gymnasium.Env[Array, Any]):
         return self._observe(NO_ACTION)
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Lets the time pass."""
+        """Advances the time by one step."""
         self.time += 1
         observation, info = self._observe(float(action))
         is_end = self.time == length_of(self.env, self.episode)
@@ -74,8 +74,8 @@ class Clockwork(gymnasium.Env[Array, Any]):
 class Spy(Bonus):
     """Pays half the number of observations remembered of this episode, and keeps a record.
 
-    Called rightly, it pays `time / 2`. `seen[n]` are the episodes of environment n, each a list
-    of observations.
+    Called correctly, it pays `time / 2`. `seen[n]` are the episodes of environment n, each a
+    list of observations.
     """
 
     remembered: Tensor  # (N,) float32

@@ -1,8 +1,8 @@
 """The conformance suite of worlds: what every world must do, whatever it simulates.
 
 Subclass `WorldConformance` with a name that begins with Test, and define `make`. Episodes
-should be short, so that some end within STEPS. A world is held to what its spec says it can do;
-its family must be registered.
+should be short, so that some end within STEPS. A world is tested for what its spec says it can
+do. Its family must be registered.
 """
 
 from collections.abc import Callable, Iterator

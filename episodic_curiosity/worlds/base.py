@@ -1,6 +1,6 @@
 """The World interface: N environments stepped as one batch, tensors on one device.
 
-Shapes: N environments; T steps and H value heads in a rollout.
+Shapes: N environments; T steps, H value heads and S numbers of a summary in a rollout.
 """
 
 import dataclasses
@@ -57,7 +57,7 @@ class WorldSpec:
     view_dtype: torch.dtype  # torch.uint8 or torch.float32
     num_actions: int  # discrete actions; 0 if actions are continuous
     action_shape: tuple[int, ...] = ()  # of one continuous action, each entry in [-1, 1]
-    action_names: tuple[str, ...] = ()  # of discrete actions, for people
+    action_names: tuple[str, ...] = ()  # of discrete actions, for display
     gentle_play: float = 1.0  # bound on random actions in every second environment
     episode_steps: int  # an episode is truncated after this many steps
     can_restore: bool = False  # state() / load_state() resume exactly
@@ -66,7 +66,7 @@ class WorldSpec:
     can_capture: bool = False  # step() never synchronises: a CUDA graph can capture it
     can_capture_redraw: bool = False  # the same for redraw()
     steps_in_two: bool = False  # begin_step() returns while the simulators work
-    can_finish: bool = False  # finish() spares episodes that nobody will play
+    can_finish: bool = False  # finish() prevents episodes that are not needed
     has_position: bool = False  # steps have `position`
     oracle_cell: float = 0.0  # side of a Grid-Oracle cell, in units of `position`
 
@@ -94,7 +94,7 @@ class TwoPartWorld(World, Protocol):
     """
 
     def begin_step(self, actions: Tensor) -> None:
-        """Lets the simulators take the actions, and returns before they have."""
+        """Starts the step in the simulators, and returns before it is complete."""
 
     def end_step(self) -> Step:
         """Waits for the simulators and returns the step."""
@@ -137,7 +137,7 @@ class FinishingWorld(World, Protocol):
     """A world whose spec says `can_finish`."""
 
     def finish(self, where: Tensor) -> None:
-        """Begins no episode after the present one in the rows of an (N,) mask.
+        """Begins no episode after the current one in the rows of an (N,) mask.
 
         Each call replaces the mask; `reset` begins everywhere. Where a final episode has ended,
         the step has `first` as ever but shows the newest observation of that episode; the
@@ -166,6 +166,8 @@ class Rollout(NamedTuple):
     # For bonuses that need the views of `observation[:-1]`, one of:
     snapshot: Tensor | None = None  # (T, N, bytes) uint8, for `World.redraw`
     view: Tensor | None = None  # (T, N, ...), if the world cannot redraw
+    # (T, N, S) at `observation[:-1]`, if the agent sees a summary of the bonus's memory.
+    summary: Tensor | None = None
 
     @property
     def num_steps(self) -> int:

@@ -1,4 +1,4 @@
-"""The record of a family of worlds: what the rest of the package asks about its tasks.
+"""The record of a family of worlds: everything that the rest of the package needs of it.
 
 A record imports nothing that its worlds depend on: `make` and `scenery` are strings, imported
 when they are needed.
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z][\w-]*")
 
 
 class OpenTasks(NamedTuple):
-    """Tasks besides the listed ones: any name that the family's worlds accept."""
+    """Tasks that are not listed: any name that the family's worlds accept."""
 
     pattern: str  # of the name after the slash, such as "<id>"
     line: str  # one line about them
@@ -38,7 +38,7 @@ class Family:
 
     name: str  # before the slash
     tasks: Mapping[str, str]  # one line about each task, by its name after the slash
-    open_tasks: OpenTasks | None = None  # tasks besides the listed ones
+    open_tasks: OpenTasks | None = None  # tasks that are not listed
     task_sets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by set's name
     # Options of a run; all but num_envs have defaults. Presets set a field `stagger`, if any.
     config: type[WorldConfig]
@@ -47,8 +47,8 @@ class Family:
     make: str
     simulated_on: Literal["device", "host"]  # host: on the CPU, wherever the tensors are
     # Sizes that a preset sets. fixed: none. shared: one for policy and curiosity, unless the
-    # preset has another for curiosity. separate: both. views: curiosity's alone, where a bonus
-    # needs it; observations are no frames. A function says it of a task's name after the slash.
+    # preset has another for curiosity. separate: both. views: curiosity's alone, if a bonus
+    # needs it; observations are not frames. A function gets a task's name after the slash.
     frames: FrameSizes | Callable[[str], FrameSizes] = "fixed"
     can_redraw: bool = False  # its specs' `can_redraw`, known without making a world
     # "module:function" for films, called as in scenery.py; None: films show uint8 views.
@@ -56,11 +56,11 @@ class Family:
     # none: a "+" is part of a task's name. unswitched: "+noise" alone. any: its worlds take the
     # option idle=True, for a last action "idle" that switches the television.
     television: Televisions = "none"
-    # What a task's name after the slash makes Python load, in words such as "imports the module
-    # x", if that is more than the family itself; None: nothing.
+    # The module or file that a task's name after the slash loads, in words such as "imports the
+    # module x"; None: only the family's own.
     loads: Callable[[str], str | None] | None = None
-    # Numbers of a run. `settings` is a place in runs/settings.py, such as "gym", whose numbers
-    # are taken; "": the family's own name.
+    # Hyper-parameters of a run. `settings` is a key of runs/settings.py, such as "gym"; "": the
+    # family's own name.
     settings: str = ""
     ppo: Mapping[str, Any] = field(default_factory=dict)  # fields of PPOConfig that differ
     budget: Budget | None = None  # None: that of `settings`

@@ -30,7 +30,7 @@ class EpisodePath(Protocol):
         """The places of the first steps, (step + 1, 2)."""
 
     def memories(self, step: int) -> Points:
-        """The places where memory took a view in, up to that step."""
+        """The places where a view was stored in memory, up to that step."""
 
 
 # Shows the present: the episode so far and its newest step.

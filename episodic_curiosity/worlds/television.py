@@ -129,7 +129,7 @@ class Television:
         return step._replace(observation=observation, view=view)
 
     def finish(self, where: Tensor) -> None:
-        """Begins no episode after the present one in the rows of an (N,) mask."""
+        """Begins no episode after the current one in the rows of an (N,) mask."""
         if not self.spec.can_finish:
             raise ValueError(f"{self.spec.task} cannot finish: it always begins episodes")
         cast(FinishingWorld, self.world).finish(where)

@@ -5,7 +5,7 @@ import torch
 
 import episodic_curiosity as ec
 from episodic_curiosity.adapters.attached import AttachedBonus
-from episodic_curiosity.testing.bonuses import assert_equal
+from episodic_curiosity.testing.calls import assert_equal
 
 NOWHERE = torch.zeros(2, dtype=torch.bool)
 
@@ -40,3 +40,14 @@ def test_masks_are_not_broadcast():
     with pytest.raises(TypeError, match=r"where must be of dtype bool, got torch\.float32"):
         attached.begin(seen, where=torch.ones(2))
     assert_equal(attached.state_dict(), AttachedBonus(ec.RND((4,), 2), 2).state_dict())
+
+
+def test_a_module_around_it_makes_no_copy_that_is_thrown_away(monkeypatch):
+    module = torch.nn.ModuleDict({"curiosity": AttachedBonus(ec.RND((4,), 2), 2)})
+
+    def refuse(_):
+        raise AssertionError("copied")
+
+    for place in ("adapters.attached", "bonus.resumable"):
+        monkeypatch.setattr(f"episodic_curiosity.{place}.copied", refuse)
+    assert "curiosity.bonus.opened" in module.state_dict()

@@ -500,8 +500,10 @@ class TestEveryBonusOnRay:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("local_ray")
-class TestOnRay:
-    @pytest.fixture
+class TestOneAlgorithmOnRay:
+    """Its tests follow each other: it takes long to start, and the last one stops it."""
+
+    @pytest.fixture(scope="class")
     def algorithm(self):
         algorithm = tiny_config(make_normalised, [Witness]).build_algo()
         yield algorithm
@@ -516,22 +518,6 @@ class TestOnRay:
         parts = paid["episode_task_return_mean"], paid["episode_bonus_return_mean"]
         assert parts[1] != 0
         assert paid["episode_return_mean"] == pytest.approx(sum(parts), rel=1e-6)
-
-    def test_a_checkpoint_continues_with_what_was_learnt(self, algorithm, tmp_path):
-        for _ in range(4):
-            algorithm.train()
-        algorithm.save_to_path(tmp_path)
-        saved = central_bonus(algorithm)
-        algorithm.stop()  # its runners hold all cores
-        other = Algorithm.from_checkpoint(tmp_path)
-        restored = central_bonus(other)
-        assert restored.inner.fitting.num_fits == saved.inner.fitting.num_fits >= 1
-        assert are_equal(learnt_of(restored), learnt_of(saved))
-        assert restored.divisor != 1
-        assert torch.equal(restored.deviation.past.sums, saved.deviation.past.sums)
-        assert_shared(other)
-        other.train()
-        other.stop()
 
     def test_a_killed_runner_begins_anew_with_what_was_learnt(self, algorithm):
         for _ in range(3):
@@ -561,19 +547,39 @@ class TestOnRay:
         assert result["curiosity"]["r_network_fits"] >= 2
         assert_shared(algorithm)
 
+    def test_a_checkpoint_continues_with_what_was_learnt(self, algorithm, tmp_path):
+        for _ in range(4):
+            algorithm.train()
+        algorithm.save_to_path(tmp_path)
+        saved = central_bonus(algorithm)
+        algorithm.stop()  # its runners hold all cores
+        other = Algorithm.from_checkpoint(tmp_path)
+        restored = central_bonus(other)
+        assert restored.inner.fitting.num_fits == saved.inner.fitting.num_fits >= 1
+        assert are_equal(learnt_of(restored), learnt_of(saved))
+        assert restored.divisor != 1
+        assert torch.equal(restored.deviation.past.sums, saved.deviation.past.sums)
+        assert_shared(other)
+        other.train()
+        other.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("local_ray")
+class TestOnRay:
     def test_the_script_of_the_documentation(self, tmp_path, monkeypatch):
         monkeypatch.setenv("TMPDIR", str(tmp_path))
         (script,) = (code for code in CODE if "rllib" in code)
         added = [line for line in script.splitlines() if line.endswith("  # curiosity")]
         assert 5 <= len(added) <= 10
-        names = {"total_steps": 5_000}
+        names = {"total_steps": 4_000}  # an iteration
         exec(script.replace("algorithm.stop()", ""), names)
         fitting = central_bonus(names["algorithm"]).fitting
-        assert fitting.steps_since_fit >= 4_000  # of an iteration
+        assert fitting.steps_since_fit >= 4_000
         names["algorithm"].stop()
 
     def test_nothing_is_paid_in_evaluation(self):
-        config = tiny_config(Spy)
+        config = tiny_config(Spy).env_runners(num_env_runners=0)
         config.evaluation(evaluation_interval=1, evaluation_num_env_runners=0)
         algorithm = config.build_algo()
         result = algorithm.train()
@@ -648,5 +654,26 @@ def test_curiosity_that_is_added_too_early_is_refused_when_the_algorithm_is_buil
 @pytest.mark.usefixtures("local_ray")
 def test_a_bonus_for_other_views_is_refused_when_the_algorithm_is_built():
     config = tiny_config(lambda num_envs: ec.RND((17,), num_envs))
+    config.env_runners(num_env_runners=0)
     with pytest.raises(ValueError, match=r"the bonus was made for views of shape \(17,\), got"):
         config.build_algo()
+
+
+def test_callbacks_of_the_user_stay_and_come_after_curiosity():
+    config = PPOConfig().callbacks(Witness, on_algorithm_init=print)
+    add_curiosity(config, Spy)
+    assert config.callbacks_class == [CuriosityCallback, Witness]
+    assert config.callbacks_on_algorithm_init[0] is print
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("local_ray")
+def test_callbacks_that_replace_curiosity_s_are_refused_when_the_algorithm_is_built():
+    config = PPOConfig().environment("clockwork").env_runners(num_env_runners=0)
+    add_curiosity(config, Spy)
+    config.callbacks(Witness)
+    with pytest.raises(
+        ValueError, match=r"call add_curiosity after config\.callbacks"
+    ) as error:
+        config.build_algo()
+    assert "must contain CuriosityCallback, got Witness" in str(error.value)

@@ -209,3 +209,16 @@ def test_environments_in_processes():
     )
     assert play(here) == play(elsewhere)
     elsewhere.close()
+
+
+def test_what_is_no_bonus_and_no_view_is_refused():
+    with pytest.raises(TypeError, match="bonus must be a Bonus, got NoneType"):
+        CuriosityTransform(None)
+    with pytest.raises(TypeError, match="view must be a function, got str"):
+        CuriosityTransform(Spy(NUM_ENVS), view="observation")
+    env = clockworks()
+    transform = CuriosityTransform(
+        Spy(NUM_ENVS), view=lambda tensordict: tensordict["observation"].numpy()
+    )
+    with pytest.raises(TypeError, match="what view returns must be a Tensor, got ndarray"):
+        TransformedEnv(env, transform).reset()

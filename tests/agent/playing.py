@@ -70,7 +70,7 @@ class CartPole(CartPoleVectorEnv):
 
 def play(agent, env, num_steps, number, first):
     """Plays on for T steps from where CartPole stands, `first` being true at new episodes."""
-    steps = {name: [] for name in Rollout._fields[:-2]}
+    steps = {name: [] for name in Rollout._fields if name not in Rollout._field_defaults}
     env_index = torch.arange(env.num_envs)
     for t in range(num_steps + 1):
         observation = env.observation()

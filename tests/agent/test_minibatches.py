@@ -8,7 +8,7 @@ from episodic_curiosity.agent import minibatches
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.support.cuda_graphs import Captured
 from tests.agent.playing import random_rollout
-from tests.agent.test_ppo import make_agent, make_ppo, weights_of
+from tests.agent.test_ppo import Recorder, make_agent, make_ppo, weights_of
 from tests.support import fake_graphs
 
 
@@ -67,3 +67,18 @@ def test_a_captured_minibatch_learns_what_an_eager_one_does(monkeypatch):
     cpu = torch.device("cpu")
     monkeypatch.setattr(minibatches, "Captured", lambda function, _: Captured(function, cpu))
     assert_equal(learn(4, same_tensors=True), eager)
+
+
+def test_observations_that_are_the_inputs_are_gathered_once(monkeypatch):
+    """Vectors, and frames on a GPU: `prepare` returns them as they are."""
+    gathered, select = [], minibatches._select
+    monkeypatch.setattr(
+        minibatches, "_select", lambda *given: gathered.append(given[0]) or select(*given)
+    )
+    ppo = make_ppo(make_agent(), auxiliary=Recorder())
+    ppo.update(random_rollout(6, 4, seed=0), 0)
+    assert gathered
+    for parts in gathered:
+        assert len({part.data_ptr() for part in parts}) == len(parts) == 9
+    batch = ppo.auxiliary.seen[0]
+    assert batch.inputs is batch.observation

@@ -2,7 +2,7 @@
 
 import torch
 
-from episodic_curiosity.testing.bonuses import Call
+from episodic_curiosity.testing.calls import Call
 from episodic_curiosity.worlds.base import Rollout
 
 

@@ -8,12 +8,13 @@ from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
 from episodic_curiosity.bonus.icm import ICM, ICMConfig
 from episodic_curiosity.bonus.normalised import NormalisedBonus
 from episodic_curiosity.bonus.oracle import GridOracle
+from episodic_curiosity.reachability.fit_config import FitConfig
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig, OnlineFitting
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.replay import FrameReplay
-from episodic_curiosity.reachability.training import FitConfig
-from episodic_curiosity.testing.bonuses import NUM_ENVS, BonusConformance, Call
+from episodic_curiosity.testing.bonuses import BonusConformance
+from episodic_curiosity.testing.calls import NUM_ENVS, Call
 from tests.bonus.steps import rollout_of
 from tests.bonus.test_episodic import random_r_network
 

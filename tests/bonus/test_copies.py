@@ -19,7 +19,7 @@ from episodic_curiosity.bonus.normalised import NormalisedBonus
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig
 from episodic_curiosity.testing.adapters import ONLINE
-from episodic_curiosity.testing.bonuses import assert_equal
+from episodic_curiosity.testing.calls import assert_equal
 
 NUM_STEPS, NUM_TRANSITIONS = 20, 16  # of an environment, that are learnt from
 

@@ -1,11 +1,12 @@
 """Warnings from metrics made by hand: when they come, when they do not, and how often."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
-from episodic_curiosity.bonus.diagnosis import PATIENCE, Diagnosis
+from episodic_curiosity.bonus.base import BonusConfig
+from episodic_curiosity.bonus.diagnosis import PATIENCE, Advice, Diagnosed, Diagnosis
 from episodic_curiosity.runs.build import make_diagnosis
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.presets import resolve
@@ -199,3 +200,21 @@ def test_a_state_is_a_copy():
 def test_a_state_of_something_else_is_refused():
     with pytest.raises(ValueError, match="a state has accuracy, constant, drowning"):
         make_diagnosis(a_run()).load_state_dict({"full": [0, 0.0, 0.0, False]})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountConfig(BonusConfig):
+    """Of a custom bonus that names its scale otherwise."""
+
+    weight: float = 0.03
+
+
+def test_a_custom_bonus_needs_no_scale():
+    def diagnosis() -> Diagnosis:
+        return Diagnosis(Diagnosed(advice=Advice(), config=CountConfig()))
+
+    assert stream(diagnosis(), 5 * PATIENCE) == []
+    (warning,) = stream(diagnosis(), PATIENCE, bonus_spread=1e-5)
+    assert "nearly constant, with a spread of 1e-05 against 0.01" in warning
+    (warning,) = stream(diagnosis(), PATIENCE, reward=5000.0)
+    assert "negligible; it must fit the range of the task's rewards: try 497 times" in warning

@@ -6,7 +6,8 @@ import torch
 from episodic_curiosity.bonus.ec_rnd import ECRND, ECRNDConfig
 from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
 from episodic_curiosity.reachability.network import RNetwork
-from episodic_curiosity.testing.bonuses import BonusConformance, play
+from episodic_curiosity.testing.bonuses import BonusConformance
+from episodic_curiosity.testing.calls import play
 
 
 def r_network(device: str = "cpu", *, fitted: bool = True) -> RNetwork:

@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 import torch
 
+from episodic_curiosity.bonus import quasimetric as quasimetric_module
 from episodic_curiosity.bonus.etd import ETD, ETDConfig, steps_ahead, steps_left
-from episodic_curiosity.bonus.quasimetric import info_nce, quasimetric
+from episodic_curiosity.bonus.memory import EpisodicMemory
+from episodic_curiosity.bonus.quasimetric import (
+    all_distances,
+    distance_from_memory,
+    info_nce,
+    quasimetric,
+)
 from episodic_curiosity.testing.bonuses import BonusConformance
 
 
@@ -55,6 +62,69 @@ def test_gradients_are_finite_where_observations_are_equal():
     points = torch.ones(3, 4, requires_grad=True)
     quasimetric(points[:, None], points[None]).sum().backward()
     assert points.grad.isfinite().all()
+
+
+def test_the_kernels_compute_the_plain_formula():
+    """B = 5, C = 23, D = 37, no complete vector registers; some pairs are equal, some differ
+    equally in two places, and some have only one part of the distance."""
+    generator = torch.Generator().manual_seed(2)
+    origin, goal = (torch.randn(n, 74, generator=generator) for n in (5, 23))
+    goal[3] = origin[1]
+    goal[4, :37] = origin[2, :37] + 1
+    goal[5, 37:] = origin[3, 37:]
+    goal[6, :37] = origin[4, :37] - 0.5  # all differences are equal
+    goal[7, :37] = origin[0, :37].round()
+    origin[0, :37] = goal[7, :37]
+    origin[0, :2] += 1  # two are
+    weight = torch.randn(5, 23, generator=generator)
+    found = {}
+    for distances in (all_distances, lambda x, y: quasimetric(x[:, None], y[None])):
+        x, y = origin.clone().requires_grad_(), goal.clone().requires_grad_()
+        distance = distances(x, y)
+        (distance * weight).sum().backward()
+        found[distances] = distance.detach(), x.grad, y.grad
+    kernels, plain = found.values()
+    for ours, theirs in zip(kernels, plain, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    assert plain[0][1, 3] == 0
+    assert (kernels[0][1] == 0).sum() == 1
+
+
+@pytest.mark.parametrize("filled", [[0, 3, 9, 2], [9, 9, 9, 9]])
+def test_the_kernel_finds_the_nearest_slot(filled, monkeypatch):
+    """N = 4, K = 9, D = 5; slots that are not filled would be nearer."""
+    generator = torch.Generator().manual_seed(4)
+    memory, embedding = EpisodicMemory(4, 9, 10), torch.randn(4, 10, generator=generator)
+    memory.embeddings.copy_(embedding[:, None])
+    memory.added.copy_(torch.tensor(filled))
+    for env, count in enumerate(filled):
+        memory.embeddings[env, :count] = torch.randn(count, 10, generator=generator)
+    expected = [
+        min((plain_distance(slot, here) for slot in slots[:count].numpy()), default=0.0)
+        for slots, here, count in zip(memory.embeddings, embedding.numpy(), filled, strict=True)
+    ]
+    np.testing.assert_allclose(distance_from_memory(memory, embedding), expected, rtol=1e-5)
+    embedding[2] = torch.nan
+    assert distance_from_memory(memory, embedding)[2].isnan()
+    monkeypatch.setattr(quasimetric_module, "HAS_NUMBA", False)
+    found = distance_from_memory(memory, embedding)
+    np.testing.assert_allclose(found[[0, 1, 3]], np.array(expected)[[0, 1, 3]], rtol=1e-5)
+
+
+def test_without_numba_the_same_is_learnt(monkeypatch):
+    """Rows that end at different times; 11 steps x 3 environments are one batch of 8."""
+    states, losses = [], []
+    for has_numba in (True, False):
+        monkeypatch.setattr(quasimetric_module, "HAS_NUMBA", has_numba)
+        bonus, generator = etd(), torch.Generator().manual_seed(5)
+        bonus.begin(torch.rand(3, 6, generator=generator))
+        for _ in range(11):
+            bonus.bonus(torch.rand(3, 6, generator=generator))
+        losses.append(bonus.learn()["etd_loss"])
+        states.append(bonus.model.state_dict())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    for name, weight in states[0].items():
+        torch.testing.assert_close(weight, states[1][name], rtol=1e-4, atol=1e-5)
 
 
 def test_info_nce_by_hand():

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from episodic_curiosity.bonus.noveld import NovelD, NovelDConfig
+from episodic_curiosity.bonus.rnd import RNDConfig
 from episodic_curiosity.testing.bonuses import BonusConformance
 
 
@@ -89,3 +90,7 @@ def test_bad_input():
         NovelDConfig(memory_capacity=0)
     with pytest.raises(ValueError, match="scale must be a finite number above 0, got 0"):
         NovelDConfig(scale=0)
+    with pytest.raises(TypeError, match="config must be a NovelDConfig, got RNDConfig"):
+        NovelD((4,), 3, RNDConfig())
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sed'"):
+        NovelD((4,), 3, sed=1)

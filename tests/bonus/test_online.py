@@ -8,12 +8,12 @@ from torch import Tensor
 
 from episodic_curiosity.bonus.base import shown
 from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
+from episodic_curiosity.reachability.fit_config import FitConfig
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.online import OnlineConfig, OnlineFitting
 from episodic_curiosity.reachability.pairs import PairsConfig
 from episodic_curiosity.reachability.replay import FrameReplay, Replay, SnapshotReplay
-from episodic_curiosity.reachability.training import FitConfig
 from episodic_curiosity.worlds.base import Rollout
 from tests.reachability.corridor import NUM_FEATURES, Corridor
 

@@ -7,7 +7,8 @@ import torch
 from episodic_curiosity.bonus.ec_rnd import ECRNDConfig
 from episodic_curiosity.bonus.ngu import NGUConfig
 from episodic_curiosity.bonus.rnd import RND, RNDConfig
-from episodic_curiosity.testing.bonuses import BonusConformance, Call
+from episodic_curiosity.testing.bonuses import BonusConformance
+from episodic_curiosity.testing.calls import Call
 from tests.bonus.steps import rollout_of
 
 

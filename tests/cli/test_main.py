@@ -77,9 +77,9 @@ def calls(monkeypatch):
         evaluate_r_network=note,
         holds_r_network_alone=lambda folder: folder.parts[0] == "nets",
     )
-    for name in ("train", "evaluate_folder"):
+    for name in ("train", "fit", "evaluate_folder"):
         monkeypatch.setitem(sys.modules, f"episodic_curiosity.runs.{name}", fake)
-    monkeypatch.setattr("episodic_curiosity.cli.train.outcome", lambda _: [])
+    monkeypatch.setattr("episodic_curiosity.cli.train.outcome", lambda *_: [])
     return calls
 
 
@@ -201,6 +201,16 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
         (
             "train --task maze/sparse --r-network-tasks maze/dense-1",
             "fits its R-network online, not to",
+        ),
+        (
+            "train --task maze/sparse --method ppo+ec --r-network-from x "
+            "--r-network.embedding-size 7",
+            "--r-network.embedding-size is for a new R-network, x has a fitted one",
+        ),
+        (
+            "train --task maze/sparse --method ppo+ec --r-network.source x "
+            "--r-network.random-play.steps 700",
+            "--r-network.random-play is for a new R-network, x has a fitted one",
         ),
         (
             "train --task maze/sparse --method ppo+ec --r-network fast --r-network-from x",
@@ -365,6 +375,10 @@ def test_a_full_memory_without_words_gets_some(error, capsys):
     [
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 80 GiB"),
         RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8\nat"),
+        RuntimeError("could not create a primitive"),  # oneDNN, in a linear layer
+        RuntimeError("std::bad_alloc"),
+        RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be reported later"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"),
     ],
 )
 def test_a_full_memory_is_one_line(monkeypatch, capsys, error):

@@ -52,10 +52,14 @@ def asked(monkeypatch):
     return asked
 
 
-def test_the_list_names_every_experiment(capsys):
-    table(["--list"])
+def test_the_list_names_every_experiment(tmp_path, capsys):
+    with pytest.raises(ValueError, match="--list counts the cells of all tables, got table9"):
+        table(["table9", "--list"])
+    table(["--list", "--out", str(tmp_path)])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "cells measured with preset cpu, with any seed and steps, in results:"
+    assert (
+        lines[0] == f"cells measured with preset cpu, with any seed and steps, in {tmp_path}:"
+    )
     assert [line.split()[0] for line in lines[1:]] == [*EXPERIMENTS, "claims"]
     assert "Table S12" in lines[11]
 
@@ -68,6 +72,21 @@ def test_the_list_counts_what_is_measured(tmp_path, capsys):
     table(["--list", "--out", str(tmp_path)])
     counts = [line[40:50].strip() for line in capsys.readouterr().out.splitlines()[1:]]
     assert counts[:3] == ["1 of 35", "0 of 9", "0 of 6"]
+
+
+def test_before_anything_is_measured_the_list_counts_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table(["--list"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "cells measured with preset cpu, with any seed and steps, in results:"
+    assert lines[1][40:50].strip() == "0 of 35"
+
+
+def test_the_list_is_of_the_preset_with_most_results(capsys):
+    results = Path(__file__).parents[2] / "results"  # of preset gpu
+    for options, preset in (([], "gpu"), (["--preset", "turbo"], "turbo")):
+        table(["--list", "--out", str(results), *options])
+        assert capsys.readouterr().out.startswith(f"cells measured with preset {preset}, ")
 
 
 def test_a_whole_table_is_asked_for(asked):
@@ -167,6 +186,7 @@ def test_control_c_is_answered_once(monkeypatch, capsys):
         ("claims --world ant", ("the world of claims", "vizdoom, maze, dmlab")),
         ("claims --cell maze/sparse:ppo:0", ("--cell is for a table",)),
         ("table1 --preset huge", ("preset must be one of paper, gpu, turbo, cpu",)),
+        ("table1 --preset=", ("preset must be one of", "got ''")),
         ("table1 --cell maze/sparse:ppo", ("--cell must be TASK:METHOD:SEED",)),
         ("table1 --cell maze/sparse:ppo:x", ("--cell must be TASK:METHOD:SEED",)),
         ("table1 --cell maze/sprase:ppo:0", ("the task of table1", "maze/sparse", "sprase")),
@@ -363,6 +383,7 @@ def test_more_processes_than_memory_are_refused(monkeypatch, tmp_path, capsys):
     [
         ("--budget soon", "must be like 90s, 9m or 2h, got 'soon'"),
         ("--budget 0m", "must be like 90s, 9m or 2h, got '0m'"),
+        ("--budget 99999999h", "must be at most a year, got '99999999h'"),
         ("--side-by-side 0", "--side-by-side must be an integer of at least 1, got 0"),
         ("--side-by-side 2 --ray auto", "--side-by-side is for this machine"),
         ("--budget 9m --ray auto", "--budget is for this machine, not for --ray"),

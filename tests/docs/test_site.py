@@ -76,7 +76,6 @@ def test_no_request_leaves_and_nothing_is_too_wide(browser, site, viewport):
     page.on("pageerror", lambda error: complaints.append(str(error)))
     for file in sorted(set(site.rglob("*.html")) - {site / "404.html"}):  # a server's
         page.goto(file.as_uri())
-        page.wait_for_load_state("networkidle")
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= viewport["width"], (file.relative_to(site), width)
         broken = "Array.from(document.images).filter(i => i.complete && !i.naturalWidth).length"

@@ -1,25 +1,32 @@
 """The demo, from its command line to its page, at a size that teaches nobody anything."""
 
+import base64
 import dataclasses
 import io
 import json
 import re
+import sys
+from concurrent.futures import Executor, Future
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from episodic_curiosity.runs.build import make_r_network
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.show.report.figures import thinned
-from examples import demo
-from examples.walks import walk
+from episodic_curiosity.worlds.registry import make_world
+from examples import demo, trained
+from examples.walks import COST, PAID, bonus_colours, walk
 from tests.show.report.test_page import assert_nothing_from_elsewhere, without_data
 
 pytestmark = pytest.mark.slow
 
 NUM_ENVS, NUM_EPISODES = 3, 7  # nine are played: three of each environment
+ALL = ("ppo", "ppo_eco")
 
 
 def tiny_run(method, steps, seed):
@@ -45,11 +52,27 @@ def shown(tmp_path_factory):
     return folder, call(folder)
 
 
+class Here(Executor):
+    """Does in this process what a demo does in others, which take seconds to start."""
+
+    def submit(self, function, /, *arguments, **options):
+        future = Future()
+        future.set_result(function(*arguments, **options))
+        return future
+
+
+def call_here(folder: Path) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo, "workers", Here)
+        return call(folder)
+
+
 def call(folder: Path) -> str:
     words = f"--method ppo+eco --steps 1000 --seed 5 --seeds 2 --episodes {NUM_EPISODES}"
     words = f"{words} --out {folder}"
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
-        patch.setattr(demo, "small_run", tiny_run)
+        patch.setattr(demo, "demo_run", tiny_run)
+        patch.setattr(demo, "folders_to_show", list)  # test_shipped.py plays them
         demo.main(words.split())
     return printed.getvalue()
 
@@ -90,7 +113,45 @@ def test_its_curves_are_the_recorded_ones(shown):
         for line in recorded:
             assert f": {line['coverage']:,.4g} cells at {line['steps']:,} steps<" in content
     assert thinned(read_metrics(folder / "ppo_eco__s5"), "r_network_accuracy")
-    assert content.count("<polyline") == 4 + 2 + 2  # coverage, bonus, accuracy
+    # Within an episode, of each episode, and while training: coverage, bonus, accuracy.
+    assert content.count("<polyline") == 4 + 4 + 4 + 2 + 2
+
+
+def test_its_heading_says_what_came_out(shown):
+    folder, _ = shown
+    content = (folder / "demo.html").read_text()
+    plain, curious = (
+        np.mean([evaluation(folder / f"{name}__s{seed}")["mean"] for seed in (5, 6)])
+        for name in ("ppo", "ppo_eco")
+    )
+    heading = re.search("<h1>(.*?)</h1>", content)[1]
+    assert f"a curious agent covers {curious / plain:.1f} times as much floor" in heading
+    pairs = [
+        zip(
+            *(episodes(folder / f"{name}__s{seed}") for name in ("ppo_eco", "ppo")), strict=True
+        )
+        for seed in (5, 6)
+    ]
+    better = sum(ours > theirs for pair in pairs for ours, theirs in pair)
+    assert f"and more cells in {better} of 18 episodes on the same levels" in content
+
+
+def test_its_film_shows_the_trained_pair_to_the_end(shown):
+    folder, _ = shown
+    content = (folder / "demo.html").read_text()
+    (data,) = re.findall(r"data:image/webp;base64,([^\"]+)", content)
+    with Image.open(io.BytesIO(base64.b64decode(data))) as film:
+        assert film.n_frames == 31  # the start and every step
+        film.seek(30)
+        last = np.asarray(film.convert("RGB")).astype(int)
+    for name, spelt, half in (("ppo", "plain PPO", 0), ("ppo_eco", "curious", 1)):
+        one = walk(folder / f"{name}__s5", 1)[0]
+        assert f"</i>{spelt}: {one.coverage} cells</span>" in content
+        side = np.array_split(last, 2, axis=1)[half]
+        bar = side[-4, :, :]
+        share = one.coverage / max(walk(folder / f"{n}__s5", 1)[0].coverage for n in ALL)
+        coloured = (np.ptp(bar, axis=1) > 60).mean()  # the rest of the bar is grey
+        assert coloured == pytest.approx(share, abs=0.08)
 
 
 def test_it_shows_the_first_of_the_measured_episodes(shown):
@@ -98,9 +159,11 @@ def test_it_shows_the_first_of_the_measured_episodes(shown):
     content = without_data((folder / "demo.html").read_text())
     for name, spelt in (("ppo", "plain PPO"), ("ppo_eco", "curious (ppo+eco)")):
         run = folder / f"{name}__s5"
-        counted = json.loads((run / "evaluation.json").read_text())["episodes"]["coverage"]
+        counted = episodes(run)
         walks = walk(run, NUM_ENVS)
         assert [one.coverage for one in walks] == counted[:NUM_ENVS]
+        assert [one.covered[-1] for one in walks] == counted[:NUM_ENVS]
+        assert [one.coverage for one in walk(run, 2)] == counted[:2]  # with any number of them
         captions = re.findall(rf"{re.escape(spelt)}: (\d+) cells</figc", content)
         assert [int(caption) for caption in captions] == counted[:NUM_ENVS]
 
@@ -114,22 +177,68 @@ def test_memory_is_filled_on_the_way_from_the_same_start(shown):
         assert len(one.remembered) == 0
         assert (other.remembered[0] == other.places[0]).all()  # the first view is remembered
         assert {tuple(place) for place in other.remembered} <= {tuple(p) for p in other.places}
-        assert (one.picture() == other.picture()).all()
+        assert (one.snapshots[0] == other.snapshots[0]).all()
+        assert not one.bonus.any()
+        assert other.bonus[1:].any()
+        assert np.abs(other.bonus).max() <= 1.0
+        assert (np.diff(one.covered) >= 0).all()
+        assert len(np.unique(np.trunc(one.places / 30), axis=0)) == one.covered[-1]
 
 
 def test_its_page_needs_nothing_from_elsewhere(shown):
     folder, _ = shown
     content = (folder / "demo.html").read_text()
     assert_nothing_from_elsewhere(content)
-    assert content.count("<img ") == 3 * NUM_ENVS  # two ways and a memory for each level
+    assert content.count("<img ") == 3 * NUM_ENVS + 1  # two paths and a memory each, the film
+    assert "<script" not in content
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_the_page_without_any_request(shown, browser, scheme):
+    folder, _ = shown
+    tab = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    asked = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto((folder / "demo.html").as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    pictures = tab.evaluate("[...document.images].map(i => [i.naturalWidth, i.width])")
+    assert len(pictures) == 3 * NUM_ENVS + 1
+    assert all(natural > 0 and 100 < width <= 362 for natural, width in pictures)
+    assert [url for url in asked if not url.startswith("data:")] == [
+        (folder / "demo.html").as_uri()
+    ]
+    tab.close()
+
+
+def test_without_pillow_there_is_no_film(shown, monkeypatch):
+    folder, _ = shown
+    monkeypatch.setitem(sys.modules, "examples.pair_film", None)
+    call_here(folder)
+    content = (folder / "demo.html").read_text()
+    assert "image/webp" not in content
+    assert content.count("<img ") == 3 * NUM_ENVS
+
+
+def test_a_path_is_blue_where_it_costs_and_pink_where_it_pays():
+    share = np.repeat([-1.0, 1.0], 40)
+    colours = bonus_colours(share)
+    assert colours[:30].tolist() == [list(COST)] * 30
+    assert colours[50:].tolist() == [list(PAID)] * 30
+    # Of the fifteen steps around it eight pay: their mean is 1/15 of the largest bonus, and
+    # half of that has the full colour.
+    middle = np.array(COST) + (np.array(PAID) - COST) * (1 + 2 / 15) / 2
+    assert colours[40] == pytest.approx(middle)
+    assert bonus_colours(np.array([0.0, 0.0, 0.0])).shape == (3, 3)
 
 
 def test_a_second_call_trains_nothing_and_another_run_is_refused(shown):
     folder, printed = shown
-    weights = folder / "ppo_eco__s5" / "agent.safetensors"
-    before = weights.stat().st_mtime_ns
-    assert call(folder).splitlines()[-6:-2] == printed.splitlines()[-6:-2]
-    assert weights.stat().st_mtime_ns == before
+    run = folder / "ppo_eco__s5"
+    metrics, weights = run / "metrics.jsonl", run / "agent.safetensors"
+    before = metrics.stat().st_mtime_ns, weights.read_bytes()
+    assert call_here(folder).splitlines()[-6:-2] == printed.splitlines()[-6:-2]
+    assert (metrics.stat().st_mtime_ns, weights.read_bytes()) == before
     with pytest.raises(SystemExit, match=r"demo: .* holds a run with another config"):
         demo.main(["--steps", "4_000", "--seed", "5", "--out", str(folder)])
 
@@ -140,5 +249,38 @@ def test_bad_options_are_told(capsys):
     assert "--seeds must be at least 1, got 0" in capsys.readouterr().err
 
 
+def episodes(folder: Path) -> list[int]:
+    return json.loads((folder / "evaluation.json").read_text())["episodes"]["coverage"]
+
+
 def evaluation(folder: Path) -> dict[str, float]:
     return json.loads((folder / "evaluation.json").read_text())["summary"]["coverage"]
+
+
+def test_the_curious_agent_has_the_r_network_that_is_shipped():
+    run = demo.demo_run("ppo+ec", demo.STEPS, 0)
+    world = make_world(run.task, num_envs=1, seed=0, **run.world.options("train"))
+    assert make_r_network(run, world).held_out_accuracy > 0.88
+    assert run.random_play_steps == 0
+    assert demo.demo_run("ppo+eco", demo.STEPS, 0).r_network.source is None
+    assert demo.demo_run("ppo", demo.STEPS, 0).r_network is None
+
+
+def test_both_agents_have_the_same_world_and_optimiser_but_for_their_learning_rates():
+    plain, curious = (demo.demo_run(method, demo.STEPS, 0) for method in ("ppo", "ppo+ec"))
+    assert plain.world == curious.world
+    assert plain.world.actions == "three"
+    assert plain.num_updates == curious.num_updates
+    rate = curious.ppo.learning_rate
+    assert dataclasses.replace(plain.ppo, learning_rate=rate) == curious.ppo
+    assert curious.bonus.replacement == "fifo"
+
+
+def test_a_machine_with_a_gpu_trains_and_plays_on_its_cpu(monkeypatch):
+    asked = {}
+    monkeypatch.setattr(trained, "train", lambda *_, **__: None)
+    monkeypatch.setattr(trained, "walk", lambda *_: [])
+    monkeypatch.setattr(trained, "evaluate_run", lambda _, **options: asked.update(options))
+    run = demo.demo_run("ppo+ec", demo.STEPS, 0)
+    trained.train_and_evaluate(run, Path("runs/x"), 5)
+    assert (run.device, asked["device"]) == ("cpu", "cpu")

@@ -47,10 +47,11 @@ def test_an_unknown_task_is_a_sentence():
 
 @pytest.mark.slow
 def test_it_trains_and_writes_the_curve(tmp_path, capsys):
-    ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False)
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     out = tmp_path / "curve.json"
     try:
-        main(Args(steps=1_000, num_envs=2, num_steps=64, refit_every=840, out=out))
+        sizes = {"num_runners": 1, "num_envs": 4, "num_steps": 64, "refit_every": 840}
+        main(Args(steps=1_000, **sizes, out=out))
     finally:
         ray.shutdown()
     found = json.loads(out.read_text())

@@ -28,16 +28,18 @@ def test_a_cell_is_three_ones():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["ppo", *sb3_minigrid.BONUSES])
-def test_a_curve(method, tmp_path):
-    args = sb3_minigrid.Args(env=ENV, method=method, steps=8_192, seed=1, out=tmp_path)
+def test_a_curve(method, tmp_path, monkeypatch):
+    monkeypatch.setattr(sb3_minigrid, "ROLLOUTS_PER_POINT", 2)
+    args = sb3_minigrid.Args(env=ENV, method=method, steps=4_096, seed=1, out=tmp_path)
     sb3_minigrid.main(args)
     (path,) = tmp_path.glob("*.json")
     assert path.name == f"{ENV}__{method}__s1.json"
     found = json.loads(path.read_text())
     ((steps, task_return),) = found["curve"]
-    assert steps == 8_192
+    assert steps == 4_096
     assert 0 < task_return < 1  # without the bonus
-    assert ("bonus_mean" in found["curiosity"]) == (method != "ppo")
+    has_memory = method not in ("ppo", "ppo+rnd")
+    assert ("memory_fill" in found["curiosity"]) == has_memory
 
 
 def test_few_lines_are_curiosity():
@@ -72,6 +74,22 @@ def test_the_page_has_a_chart_per_environment_and_a_table_of_seeds(
     draw(monkeypatch, tmp_path, "--out", tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text().count("<svg") == 1
     assert "| `ppo` | 0.25, 0.75 |" in capsys.readouterr().out
+
+
+def test_lines_that_hide_each_other_are_named(tmp_path, monkeypatch):
+    """A mean below 0.05 at all steps: that of ppo is above it once."""
+    for method, values in {
+        "ppo": (0.0, 0.1),
+        "ppo+rnd": (0.04, 0.0),
+        "ppo+etd": (0, 0),
+    }.items():
+        for seed, factor in ((0, 0), (1, 2)):
+            curve = [(100 * (n + 1), factor * value) for n, value in enumerate(values)]
+            content = {"env": ENV, "method": method, "curve": curve}
+            (tmp_path / f"{method}{seed}.json").write_text(json.dumps(content))
+    draw(monkeypatch, tmp_path, "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<small>ppo+rnd, ppo+etd: below 0.05 throughout</small>" in page
 
 
 @pytest.mark.parametrize("content", ["{", '{"env": "x"}', "[]"])

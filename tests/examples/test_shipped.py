@@ -1,4 +1,4 @@
-"""The demo's first part, with agents that are shipped for the test."""
+"""The shipped agents on the demo's page, with agents that are shipped for the test."""
 
 import base64
 import io
@@ -14,8 +14,16 @@ from PIL import Image
 from episodic_curiosity.runs.evaluate_folder import evaluate_run
 from episodic_curiosity.support import shared
 from examples import shipped as module
-from examples.demo import show_shipped
-from examples.shipped import COST, EPISODES, PAID, folders_to_show, show, trail_colours
+from examples.shipped import (
+    COST,
+    EPISODES,
+    PAID,
+    folders_to_show,
+    shipped_sections,
+    show,
+    shown_table,
+    trail_colours,
+)
 from examples.workers import workers
 from tests.experiments.shared_folders import shipped
 from tests.show.report.test_page import assert_nothing_from_elsewhere
@@ -44,12 +52,9 @@ def test_agents_of_other_tasks_are_left_out(monkeypatch):
     assert folders_to_show() == []
 
 
-def test_what_is_printed_and_shown(made, tmp_path, capsys):
-    page = tmp_path / "demo.html"
-    with workers() as pool:
-        show_shipped(pool, page)
-    printed, content = capsys.readouterr().out, page.read_text()
-    assert f"side by side: {page}" in printed
+def test_what_is_printed_and_shown(made, tmp_path):
+    found = [show(folder, tmp_path / "films") for folder in folders_to_show()]
+    printed, content = shown_table(found), "".join(shipped_sections(found))
     for name in ("tiny-ppo", "tiny-ppo-eco"):
         found = evaluate_run(made / name, episodes=EPISODES, device="cpu").summary()["coverage"]
         card = shared.read_card(made / name)["scores"][0]["summary"]["coverage"]
@@ -80,11 +85,10 @@ def test_the_colour_of_a_step_says_whether_it_was_paid():
     assert colours.tolist() == [list(COST), list(PAID), list(COST)]
 
 
-def test_nothing_is_shown_where_nothing_is_shipped(tmp_path, monkeypatch, capsys):
+def test_nothing_is_shown_where_nothing_is_shipped(tmp_path, monkeypatch):
     monkeypatch.setattr(shared, "SHIPPED", tmp_path)
-    assert show_shipped(None, tmp_path / "demo.html") == []
-    assert capsys.readouterr().out == ""
-    assert list(tmp_path.iterdir()) == []
+    assert folders_to_show() == []
+    assert shipped_sections([]) == []
 
 
 def test_a_worker_has_one_thread():

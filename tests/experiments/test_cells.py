@@ -197,15 +197,23 @@ def test_a_result_is_stale_against_another_cell():
 def test_an_option_that_came_later_and_is_not_used_is_no_difference():
     today = cell(method="ppo", table="table1")
     result = measured(today, num_episodes=512)
-    del result.config["ppo"]["bonus_head"]
+    del result.config["ppo"]["separate_networks"]
     assert why_stale(result, today) is None
-    variant = Variant(name="head", changes=(("ppo.bonus_head", True),))
-    used = Cell(key=today.key._replace(variant="head"), variant=variant)
+    variant = Variant(name="apart", changes=(("ppo.separate_networks", True),))
+    used = Cell(key=today.key._replace(variant="apart"), variant=variant)
     assert why_stale(result, used) == (
-        "was measured with another config (ppo.bonus_head was absent, now true)"
+        "was measured with another config (ppo.separate_networks was false, now true)"
     )
-    del result.config["ppo"]["num_steps"]  # set by the preset
-    assert "ppo.num_steps was absent" in why_stale(result, today)
+    del result.config["ppo"]["num_steps"]  # always was an option
+    assert "the field ppo.num_steps is missing" in why_stale(result, today)
+
+
+@pytest.mark.parametrize("changes", [{"method": None}, {"r_network": None}, {"world": []}])
+def test_a_result_whose_config_is_none_is_stale(changes):
+    today = cell(method="ppo+ec", table="table1")
+    result = measured(today, num_episodes=512)
+    result.config.update(changes)
+    assert why_stale(result, today).startswith("was measured with another config (")
 
 
 def test_metrics_are_those_of_the_papers_columns():

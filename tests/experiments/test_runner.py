@@ -251,6 +251,14 @@ def test_a_run_that_was_begun_as_another_is_not_gone_on_with(settings, measured)
     assert states(run_cells([a_cell()], settings)) == [(0, "done")]
 
 
+def test_a_cell_that_cannot_be_run_asks_for_no_run_to_be_removed(settings):
+    impossible = Cell(key=a_cell().key._replace(steps=1))
+    with Record(run_folder(impossible, settings.runs), {}) as record:
+        record.checkpoint(1, {})
+    with pytest.raises(ValueError, match="1 steps are too few"):
+        find_status(impossible, settings.results, settings.runs, 512)
+
+
 def test_too_few_episodes_do_not_count(settings, measured):
     path = settings.results / a_cell().key.path
     write_measured(path, *pretended(a_cell(), episodes=100))

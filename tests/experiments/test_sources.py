@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from episodic_curiosity.experiments import sources
 from episodic_curiosity.experiments.measure import measure
 from episodic_curiosity.experiments.results import load_results, write_measured
 from episodic_curiosity.experiments.sources import (
-    fingerprint_at,
     fingerprint_in,
     flawed,
     history,
@@ -24,28 +22,16 @@ from episodic_curiosity.experiments.sources import (
 )
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.support.version import code_version
+from tests.clone import ROOT, assert_sources_of, git, skip_without_history
 from tests.experiments.small_table import small_cell
 from tests.experiments.test_results import RESULT, TIMING
 
-ROOT = Path(__file__).parents[2]
 KNOWN, UNKNOWN = "0123456789ab", "ba9876543210"
-
-
-def git(folder: Path, *arguments: str) -> str:
-    name = ("-c", "user.name=x", "-c", "user.email=x@x")
-    done = subprocess.run(
-        ["git", "-C", folder, *name, *arguments], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 @pytest.fixture(scope="module")
 def whole_history():
-    if shutil.which("git") is None or not (ROOT / ".git").exists():
-        pytest.skip("there is no git history here to hold results to")
-    if git(ROOT, "rev-parse", "--is-shallow-repository") == "true":
-        pytest.skip("the clone is shallow: it lacks the commits of results")
+    skip_without_history()
 
 
 @pytest.mark.usefixtures("whole_history")
@@ -55,8 +41,7 @@ def test_every_result_is_of_a_commit():
     assert {fingerprint_in(code) for code in codes} == listed.keys()
     assert not any(why_uncounted(code, listed) for code in codes)
     for mark, commit in listed.items():
-        git(ROOT, "merge-base", "--is-ancestor", commit, "HEAD")
-        assert fingerprint_at(ROOT, commit) == mark
+        assert_sources_of(commit, mark)
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from episodic_curiosity import RNetwork
 from episodic_curiosity.reachability import drawn_once
 from episodic_curiosity.reachability.drawn_once import DrawnOnce, keep_drawn
 from episodic_curiosity.reachability.experience import Frames, Mixture, Window
+from episodic_curiosity.reachability.fit_config import FitConfig
 from episodic_curiosity.reachability.pairs import PairsConfig
-from episodic_curiosity.reachability.training import FitConfig, fit_r_network
+from episodic_curiosity.reachability.training import fit_r_network
 
 
 class Redrawn(Frames):

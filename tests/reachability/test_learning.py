@@ -26,7 +26,11 @@ def fitted(architecture: str) -> tuple[ec.RNetwork, ec.FitReport, float]:
     report = ec.fit_r_network(
         r_network,
         random_walk(2_000, num_envs=16, seed=0),
-        ec.FitConfig(iterations=1_500 if architecture == "paper comparator" else 2_500),
+        # Twice the default learning rate needs fewer steps for the same accuracy.
+        ec.FitConfig(
+            iterations=1_000 if architecture == "paper comparator" else 2_000,
+            learning_rate=2e-4,
+        ),
         held_out=random_walk(1_000, num_envs=16, seed=1),
     )
     seconds = time.process_time() - start

@@ -47,10 +47,61 @@ def test_no_pair_crosses_a_border_and_none_lies_in_the_gap(
     episode = first.cumsum(dim=0)
     for time in (pairs.first, pairs.second):
         assert ((time >= 0) & (time < num_steps)).all()
-    assert torch.equal(episode[pairs.first, pairs.env], episode[pairs.second, pairs.env])
+    assert torch.equal(pairs.first_env, pairs.second_env)
+    env = pairs.first_env
+    assert torch.equal(episode[pairs.first, env], episode[pairs.second, env])
     apart = (pairs.first - pairs.second).abs()
     assert ((apart >= 1) & (apart <= k))[pairs.reachable].all()
     assert (apart > gamma * k)[~pairs.reachable].all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    sampler=st.sampled_from(SAMPLERS),
+    num_steps=st.integers(1, 60),
+    num_envs=st.integers(1, 4),
+    ends=st.floats(0, 0.3),
+    seed=st.integers(0, 2**31),
+)
+def test_far_pairs_of_other_episodes_are_never_of_one(sampler, num_steps, num_envs, ends, seed):
+    first = (
+        torch.rand(num_steps, num_envs, generator=torch.Generator().manual_seed(seed)) < ends
+    )
+    pairs = draw(first, seed, sampler=sampler, k=3, far_from="other_episodes")
+    for time, env in ((pairs.first, pairs.first_env), (pairs.second, pairs.second_env)):
+        assert ((time >= 0) & (time < num_steps) & (env >= 0) & (env < num_envs)).all()
+    episode = first.cumsum(dim=0) + 1_000 * torch.arange(num_envs)
+    same = episode[pairs.first, pairs.first_env] == episode[pairs.second, pairs.second_env]
+    assert torch.equal(same, pairs.reachable)
+    apart = (pairs.first - pairs.second).abs()[pairs.reachable]
+    assert ((apart >= 1) & (apart <= 3)).all()
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_partners_from_other_episodes_are_uniform_over_their_steps(sampler):
+    """To environment 0's second episode: 20 steps of its first, and all 60 of environment 1."""
+    first = torch.zeros(60, 2, dtype=torch.bool)
+    first[20, 0] = True
+    counts = torch.zeros(2, 60)
+    for seed in range(600):
+        pairs = draw(first, seed, sampler=sampler, far_from="other_episodes")
+        chosen = ~pairs.reachable & (pairs.first_env == 0) & (pairs.first >= 20)
+        counts.index_put_(
+            (pairs.second_env[chosen], pairs.second[chosen]), torch.ones(()), accumulate=True
+        )
+    expected = counts.sum() / 80
+    assert (counts[0, 20:] == 0).all()
+    others = torch.cat([counts[0, :20], counts[1]])
+    assert expected > 20
+    assert (others - expected).abs().max() < 5 * expected.sqrt()
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_episodes_too_short_for_a_distance_have_far_pairs_with_others(sampler):
+    pairs = draw(one_episode(26, 50), sampler=sampler, far_from="other_episodes")
+    assert pairs.reachable.float().mean() == pytest.approx(0.5, abs=0.1)
+    alone = draw(one_episode(26), sampler=sampler, far_from="other_episodes")
+    assert alone.reachable.all()
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -151,6 +202,7 @@ def test_a_short_episode_has_no_far_pair(sampler):
         (one_episode(9), {"k": 0}, "k must be an integer of at least 1, got 0"),
         (one_episode(9), {"gamma": 0}, "gamma must be an integer of at least 1, got 0"),
         (one_episode(9), {"sampler": "best"}, "sampler must be one of offline, .*, got 'best'"),
+        (one_episode(9), {"far_from": "afar"}, "far_from must be .*_episodes, got 'afar'"),
     ],
 )
 def test_bad_input(first, config, message):

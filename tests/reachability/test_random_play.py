@@ -9,6 +9,7 @@ import torch
 from episodic_curiosity.reachability import frame_file
 from episodic_curiosity.reachability import random_play as module
 from episodic_curiosity.reachability.experience import Experience
+from episodic_curiosity.reachability.fit_config import FitConfig
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.random_play import (
@@ -17,7 +18,6 @@ from episodic_curiosity.reachability.random_play import (
     random_play,
 )
 from episodic_curiosity.reachability.replay import FrameReplay, SnapshotReplay
-from episodic_curiosity.reachability.training import FitConfig
 from episodic_curiosity.worlds.registry import make_world
 from tests.reachability.corridor import NUM_FEATURES, Corridor
 

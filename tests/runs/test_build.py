@@ -13,14 +13,7 @@ from episodic_curiosity.bonus.nothing import NoBonus
 from episodic_curiosity.bonus.oracle import GridOracle
 from episodic_curiosity.reachability.frame_file import FrameFile
 from episodic_curiosity.reachability.replay import SnapshotReplay
-from episodic_curiosity.runs.build import (
-    fit_beforehand,
-    load_bonus,
-    make_bonus,
-    make_r_network,
-    random_play_bytes,
-    save_bonus,
-)
+from episodic_curiosity.runs.build import load_bonus, make_bonus, make_r_network, save_bonus
 from episodic_curiosity.support.machine import find_device
 from episodic_curiosity.support.saving import LoadError
 from episodic_curiosity.worlds.registry import make_world
@@ -107,21 +100,6 @@ def test_the_seed_decides_about_an_r_network_and_nothing_else_does():
     assert not torch.equal(flat[0], flat[2])
 
 
-def test_a_fitted_r_network_is_taken_from_its_folder(tmp_path):
-    run = tiny_run("ppo+ec")
-    world = world_of(run)
-    fitted = make_r_network(run, world)
-    report = fit_beforehand(run, fitted, tmp_path, progress=False)
-    assert fitted.fitted
-    assert 0 <= report.held_out_accuracy <= 1
-    assert not any(tmp_path.iterdir())  # what it was fitted to is not kept
-    fitted.save(tmp_path)
-    run = replace(run, r_network=replace(run.r_network, source=tmp_path))
-    loaded = make_r_network(run, world).state_dict()
-    for name, tensor in fitted.state_dict().items():
-        assert torch.equal(loaded[name], tensor), name
-
-
 def test_an_r_network_for_other_views_is_refused(tmp_path):
     RNetwork((3, 40, 40)).save(tmp_path)
     run = tiny_run("ppo+ec")
@@ -136,17 +114,6 @@ def test_an_r_network_that_was_never_fitted_is_refused(tmp_path):
     run = replace(run, r_network=replace(run.r_network, source=tmp_path))
     with pytest.raises(ValueError, match="is not fitted"):
         make_r_network(run, world_of(run))
-
-
-@pytest.mark.parametrize("tasks", [(), ("maze/sparse", "maze/dense-1")])
-def test_how_much_random_play_takes(tasks):
-    run = tiny_run("ppo+ec")
-    play = replace(run.r_network.random_play, steps=4_000, tasks=tasks)
-    run = replace(run, r_network=replace(run.r_network, random_play=play))
-    spec = world_of(run).spec
-    assert random_play_bytes(run, spec) == (4_000 + 1_000) * spec.snapshot_bytes
-    run = tiny_run("ppo+ec", "gym/CartPole-v1")  # 200 steps, 4 x 20 held out, of 4 floats
-    assert random_play_bytes(run, world_of(run).spec) == (200 + 80) * 4 * 4
 
 
 LEARNT = {  # a tensor that each hands on

@@ -86,6 +86,8 @@ def changed(path: str, value: object) -> dict:
         ("task", "mars/sparse", "there is no task 'mars/sparse' .did you mean maze/sparse"),
         ("task", 7, "there is no task '7'"),
         ("method", "ppo+", "method must be one of ppo, ppo"),
+        ("method", None, "method must be one of ppo, .* got 'None'"),
+        ("r_network", None, "r_network must be an RNetworkOptions, got NoneType"),
         ("device", "tpu", "device must be one of auto, cpu, cuda, got 'tpu'"),
         ("seed", -1, "seed must be an integer from 0"),
         ("steps", 0, "steps must be an integer of at least 1, got 0"),
@@ -213,3 +215,15 @@ def test_random_play_that_is_too_brief_is_refused_before_it_begins():
     run = resolve("maze/no-reward", "ppo+ec", "turbo", 100_000, seed=0)
     with pytest.raises(ValueError, match=r"are 12 for each of 1024 .* at least 27: give more"):
         _ = run.num_updates
+
+
+def test_an_option_that_was_added_later_may_be_missing():
+    """Runs from before have what its default does; of other fields none is filled in."""
+    plain = resolve("maze/sparse", "ppo+ec", "cpu", 1_000_000, 0).to_dict()
+    pairs = plain["r_network"]["random_play"]["fit"]["pairs"]
+    del pairs["far_from"]
+    stored = Run.from_dict(plain).r_network.random_play.fit.pairs
+    assert stored.far_from == "same_episode"
+    del pairs["gamma"]
+    with pytest.raises(ValueError, match=r"the field r_network.*pairs\.gamma is missing"):
+        Run.from_dict(plain)

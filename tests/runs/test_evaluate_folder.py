@@ -10,9 +10,9 @@ import torch
 
 from episodic_curiosity.agent.network import Agent
 from episodic_curiosity.cli import main as cli
+from episodic_curiosity.reachability.accuracy import pair_accuracy
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.random_play import random_play
-from episodic_curiosity.reachability.training import pair_accuracy
 from episodic_curiosity.runs.evaluate import Evaluation, evaluate
 from episodic_curiosity.runs.evaluate_folder import (
     evaluate_r_network,
@@ -74,6 +74,18 @@ def test_how_far_it_is_can_be_shown(run_folder, capsys):
 def test_a_folder_without_a_run(tmp_path):
     with pytest.raises(saving.LoadError, match=r"is no run: it has no config\.json"):
         evaluate_run(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_played(
+    run_folder, monkeypatch
+):
+    monkeypatch.setattr(saving.os, "access", lambda *_: False)
+    monkeypatch.setattr("episodic_curiosity.runs.evaluate_folder.make_world", None)
+    with pytest.raises(ValueError, match=r"evaluation\.json cannot be written"):
+        evaluate_run(run_folder, episodes=5, device="cpu")
+    alone = r_network_folder(run_folder / "alone")
+    with pytest.raises(ValueError, match=r"evaluation_maze-dense-2\.json cannot be written"):
+        evaluate_r_network(alone, task="maze/dense-2", device="cpu")
 
 
 def test_a_device_that_is_not_here(run_folder):

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from episodic_curiosity.bonus.registry import methods
-from episodic_curiosity.reachability.network import PAPER
+from episodic_curiosity.reachability.architecture import PAPER
+from episodic_curiosity.runs.learner import make_agent
 from episodic_curiosity.runs.presets import PRESETS, resolve
-from episodic_curiosity.runs.train import make_agent
 from episodic_curiosity.worlds.registry import known_tasks, make_world
 
 

@@ -292,8 +292,11 @@ def test_tensorboard_shows_nothing_twice(folder):
             record.write(steps, {"reward": steps / 20})
     shown = EventAccumulator(str(folder / "tensorboard"))
     shown.Reload()
-    assert sorted(shown.Tags()["scalars"]) == ["reward", "steps_per_second"]
-    events = [(event.step, event.value) for event in shown.Scalars("reward")]
+    assert sorted(shown.Tags()["scalars"]) == [
+        "1 results/reward",
+        "3 training/steps_per_second",
+    ]
+    events = [(event.step, event.value) for event in shown.Scalars("1 results/reward")]
     assert events == [(10, 0.5), (20, 1.0), (30, 1.5), (40, 2.0)]
 
 
@@ -318,7 +321,7 @@ def test_a_deleted_folder_of_tensorboard_does_not_end_the_run(folder, left, caps
     assert said == ""
     shown = EventAccumulator(str(folder / "tensorboard"))
     shown.Reload()
-    assert [event.step for event in shown.Scalars("reward")] == [4, 5, 6]
+    assert [event.step for event in shown.Scalars("1 results/reward")] == [4, 5, 6]
 
 
 def test_without_tensorboard_it_goes_on_and_says_so(folder, monkeypatch, capsys):
@@ -329,6 +332,30 @@ def test_without_tensorboard_it_goes_on_and_says_so(folder, monkeypatch, capsys)
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert said.startswith("no files for TensorBoard")
+
+
+def test_a_system_without_another_thread_for_tensorboard(folder, monkeypatch, capsys):
+    """TensorBoard writes in one; a limit on memory or processes can refuse it."""
+
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    begin(folder)
+    assert len(read_metrics(folder)) == 3
+    assert capsys.readouterr().err == "no files for TensorBoard (can't start new thread)\n"
+
+
+@pytest.mark.parametrize("value", ["[" * 99_999 + "]" * 99_999, "1" + "0" * 400, "NaN"])
+def test_a_line_that_json_stumbles_over(folder, value):
+    begin(folder)
+    path = folder / "timing.jsonl"
+    path.write_text(path.read_text().replace('"seconds": ', f'"seconds": {value}, "x": ', 1))
+    for read in (read_timing, read_metrics):
+        with pytest.raises(LoadError, match=r"timing\.jsonl is damaged in line 1$"):
+            read(folder)
+    with pytest.raises(LoadError, match=r"timing\.jsonl is damaged in line 1$"):
+        Record(folder, CONFIG, resume=True)
 
 
 def test_killed_and_resumed_it_ends_with_the_same_bytes(tmp_path):

@@ -14,8 +14,8 @@ from episodic_curiosity.runs.config import RecordConfig
 from episodic_curiosity.runs.evaluate import evaluate
 from episodic_curiosity.runs.metrics_files import read_metrics, read_timing
 from episodic_curiosity.runs.presets import resolve
-from episodic_curiosity.runs.record import Record, RunFolderError
-from episodic_curiosity.runs.train import fit, train
+from episodic_curiosity.runs.record import Record, RunFolderError, read_config, write_config
+from episodic_curiosity.runs.train import train
 from episodic_curiosity.worlds.registry import make_world
 from tests.runs.tiny_runs import METHODS, PLAY_STEPS, tiny_run
 
@@ -119,43 +119,6 @@ def test_lines_and_checkpoints_are_as_frequent_as_asked(tmp_path):
     assert names == ["000000000005", "000000000010"]
 
 
-def test_nothing_is_played_for_a_folder_that_cannot_be_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("episodic_curiosity.runs.build.make_world", None)
-    file = tmp_path / "file"
-    file.touch()
-    with pytest.raises(RunFolderError, match="file is a file; name a folder"):
-        fit(tiny_run("ppo+ec"), file, progress=False)
-
-
-def test_nothing_is_played_that_is_too_little_for_an_r_network(tmp_path, monkeypatch):
-    monkeypatch.setattr("episodic_curiosity.runs.build.make_world", None)
-    run = tiny_run("ppo+ec")
-    play = replace(run.r_network.random_play, steps=8)
-    run = replace(run, r_network=replace(run.r_network, random_play=play))
-    with pytest.raises(ValueError, match=r"8 steps of random play are \d for each of"):
-        fit(run, tmp_path / "r", progress=False)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("tasks", [(), ("maze/sparse", "maze/no-reward")])
-def test_a_fitted_r_network_serves_another_task(tasks, tmp_path):
-    run = tiny_run("ppo+ec")
-    play = replace(run.r_network.random_play, tasks=tasks, steps=320)
-    run = replace(run, steps=320, r_network=replace(run.r_network, random_play=play))
-    fit(run, tmp_path / "r", progress=False)
-    with pytest.raises(RunFolderError, match="already holds an R-network"):
-        fit(run, tmp_path / "r", progress=False)
-
-    run = tiny_run("ppo+ec", "maze/very-sparse")
-    run = replace(run, r_network=replace(run.r_network, source=tmp_path / "r"))
-    lines = trained(run, tmp_path / "run")
-    assert lines[0]["steps"] == 40  # no random play
-    weights = [
-        (tmp_path / folder / "r_network.safetensors").read_bytes() for folder in ("r", "run")
-    ]
-    assert weights[0] == weights[1]
-
-
 def test_a_run_does_not_depend_on_what_was_drawn_before(tmp_path):
     torch.manual_seed(1)
     trained(tiny_run("ppo+eco"), tmp_path / "a")
@@ -183,11 +146,12 @@ def test_a_folder_with_a_run_is_left_alone(tmp_path):
 
 
 def test_what_cannot_be_run_leaves_no_folder(tmp_path):
-    run = tiny_run("ppo+eco")
-    online = replace(run.r_network.online, history=20)
-    run = replace(run, r_network=replace(run.r_network, online=online))
-    with pytest.raises(ValueError, match="refit_every and history must be at least"):
-        train(run, tmp_path / "x", progress=False)
+    for history in (20, 1):
+        run = tiny_run("ppo+eco")
+        online = replace(run.r_network.online, history=history)
+        run = replace(run, r_network=replace(run.r_network, online=online))
+        with pytest.raises(ValueError, match="refit_every and history must be at least"):
+            train(run, tmp_path / "x", progress=False)
     with pytest.raises(ValueError, match="does not tell positions"):
         train(tiny_run("ppo+oracle", "gym/CartPole-v1"), tmp_path / "x", progress=False)
     with pytest.raises(ValueError, match="39 steps are too few"):
@@ -210,14 +174,6 @@ def test_random_play_that_is_too_brief_leaves_no_folder(tmp_path):
     with pytest.raises(ValueError, match="fitting an R-network takes at least"):
         train(too_little, tmp_path / "run", progress=False)
     assert not (tmp_path / "run").exists()
-
-
-def test_an_r_network_for_a_world_that_cannot_be_made_leaves_no_folder(tmp_path):
-    run = tiny_run("ppo+ec")
-    run = replace(run, world=replace(run.world, maze_size=4))
-    with pytest.raises(ValueError, match="must be odd"):
-        fit(run, tmp_path / "r", progress=False)
-    assert not (tmp_path / "r").exists()
 
 
 def test_a_loss_that_is_not_a_number_names_the_last_good_checkpoint(tmp_path, monkeypatch):
@@ -262,6 +218,60 @@ def test_killed_right_after_its_last_checkpoint_a_run_lacks_nothing(tmp_path, mo
     assert weights[0] == weights[1]
 
 
+def test_metrics_of_a_refit_are_in_the_checkpoint_until_a_line_is_due(tmp_path, monkeypatch):
+    """ECO refits after the fourth update; the line after it is that of the sixth."""
+    rare = RecordConfig(metrics_every=3, checkpoint_every=4)
+    run = replace(tiny_run("ppo+eco"), record=rare)
+    original = PPO.update
+
+    def update(self, rollout, number):
+        if number == 5:
+            raise MemoryError
+        return original(self, rollout, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PPO, "update", update)
+        with pytest.raises(MemoryError):
+            train(run, tmp_path / "a", progress=False)
+    lines = trained(run, tmp_path / "a", resume=True)
+    assert "r_network_loss" in lines[1]
+    assert lines == trained(run, tmp_path / "b")
+
+
+def test_a_run_from_before_an_option_goes_on(tmp_path):
+    run = tiny_run("ppo+eco", num_updates=4)
+    train(run, tmp_path, progress=False)
+    stored = read_config(tmp_path)
+    del stored["r_network"]["online"]["fit"]["pairs"]["far_from"]
+    write_config(tmp_path, stored)
+    assert len(trained(run, tmp_path, resume=True)) == 4
+    pairs = replace(run.r_network.online.fit.pairs, far_from="other_episodes")
+    fit = replace(run.r_network.online.fit, pairs=pairs)
+    online = replace(run.r_network.online, fit=fit)
+    other = replace(run, r_network=replace(run.r_network, online=online))
+    with pytest.raises(RunFolderError, match='far_from was "same_episode"'):
+        train(other, tmp_path, resume=True, progress=False)
+
+
+def test_a_run_with_a_field_that_there_no_longer_is(tmp_path):
+    run = tiny_run(num_updates=1)
+    train(run, tmp_path, progress=False)
+    stored = read_config(tmp_path)
+    stored["ppo"]["old"] = 1
+    write_config(tmp_path, stored)
+    words = r"holds a run with another config: there is no field ppo\.old; there are"
+    with pytest.raises(RunFolderError, match=words):
+        train(run, tmp_path, resume=True, progress=False)
+
+
+def test_the_largest_seed_is_one_for_every_fit(tmp_path):
+    for method, num_updates in (("ppo+ec", 1), ("ppo+eco", 9)):
+        lines = trained(
+            tiny_run(method, seed=2**63 - 1, num_updates=num_updates), tmp_path / method
+        )
+        assert "r_network_accuracy" in lines[-1]
+
+
 def test_a_person_is_told_of_compilers_where_there_are_any(tmp_path, capsys, monkeypatch):
     train(tiny_run(num_updates=1), tmp_path / "cpu")
     assert "compiling" not in capsys.readouterr().err
@@ -271,6 +281,17 @@ def test_a_person_is_told_of_compilers_where_there_are_any(tmp_path, capsys, mon
     train(tiny_run(num_updates=1), tmp_path / "gpu")
     said = capsys.readouterr().err
     assert said.index("compiling at first use") < said.index(" steps/s")
+
+
+def test_a_complete_run_writes_files_again_that_were_lost(tmp_path):
+    run = tiny_run("ppo+ec")
+    train(run, tmp_path, progress=False)
+    weights = {path: path.read_bytes() for path in tmp_path.glob("*.safetensors")}
+    assert {path.name for path in weights} == {"agent.safetensors", "r_network.safetensors"}
+    (tmp_path / "agent.safetensors").unlink()
+    (tmp_path / "r_network.safetensors").write_bytes(b"damaged")
+    train(run, tmp_path, resume=True, progress=False)
+    assert {path: path.read_bytes() for path in weights} == weights
 
 
 def test_a_person_is_told(tmp_path, capsys):
@@ -284,7 +305,9 @@ def test_a_person_is_told(tmp_path, capsys):
     assert "R-network fitted" in said
     assert f"{steps} of {steps} steps (100%)" in said
     train(run, tmp_path, resume=True)
-    assert f"resuming from {tmp_path}/checkpoints/000000000010" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"the run in {tmp_path} is complete: nothing is left to train" in said
+    assert "resuming" not in said
     train(tiny_run("ppo+eco"), tmp_path / "eco")
     assert "the R-network's replay takes" in capsys.readouterr().err
 

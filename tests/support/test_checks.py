@@ -28,6 +28,13 @@ def test_a_number_that_is_no_float(number):
         ec.EpisodicCuriosity(ec.RNetwork(VECTOR), num_envs=2, alpha=number)
 
 
+@pytest.mark.parametrize("number", [1e300, -1e39, 10**39])
+def test_a_number_that_no_tensor_can_have(number):
+    with pytest.raises(ValueError, match=r"alpha must be at most 3\.4e\+38 in size, got"):
+        check_number("alpha", number)
+    check_number("alpha", 3e38)
+
+
 def test_a_count_that_no_tensor_can_have():
     with pytest.raises(ValueError, match=r"num_envs must be at most .* of 401 digits"):
         check_at_least("num_envs", 10**400, 1)

@@ -2,7 +2,12 @@
 
 import torch
 
-from episodic_curiosity.support.randomness import random_below, random_bits, random_unit
+from episodic_curiosity.support.randomness import (
+    later_seed,
+    random_below,
+    random_bits,
+    random_unit,
+)
 from tests.bonus.transcription import MASK, mix
 
 
@@ -13,6 +18,11 @@ def test_bits_equal_plain_integers():
         expected = mix(expected ^ mix(counter))
         expected = mix(expected ^ mix(2**32 - 1))
         assert bits == expected
+
+
+def test_a_later_seed_is_a_seed():
+    assert later_seed(3, 4) == 7
+    assert later_seed(2**63 - 1, 3) == 2
 
 
 def test_the_order_of_the_counters_matters():

@@ -169,13 +169,6 @@ def test_a_save_killed_after_any_replacement_leaves_something_to_load(folder, mo
     assert ec.load_agent(folder).config.num_actions == 7
 
 
-def test_saving_without_safetensors(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
-    with pytest.raises(ImportError, match="saving needs safetensors: pip install safetensors"):
-        ec.Agent((5,), 2).save(tmp_path / "x")
-    assert not (tmp_path / "x").exists()
-
-
 @pytest.mark.parametrize(
     "header", ["[" * 900 + "]" * 900, '{"config": 1' + "0" * 400 + "}", "[" * 99_999, "7"]
 )

@@ -7,6 +7,7 @@ import pytest
 
 from episodic_curiosity.support import statistics
 from episodic_curiosity.support.statistics import (
+    STUDENT,
     bootstrap_interval,
     interquartile_mean,
     probability_of_improvement,
@@ -21,6 +22,29 @@ def test_mean_and_standard_deviation_by_hand():
     assert summary.mean == 3.0
     assert summary.deviation == pytest.approx((14 / 3) ** 0.5)  # 4 + 1 + 0 + 9, over 4 - 1
     assert summary.low < summary.mean < summary.high
+
+
+def test_the_interval_of_few_values_is_students():
+    # The quantile for 2 degrees of freedom is 4.3027; the deviation is 2, its root of 3 below.
+    summary = summarise([1.0, 3.0, 5.0])
+    assert summary.low == pytest.approx(3.0 - 4.3027 * 2.0 / 3**0.5)
+    assert summary.high == pytest.approx(3.0 + 4.3027 * 2.0 / 3**0.5)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 11, 30, 31])
+def test_intervals_hold_the_mean_95_times_in_100(size):
+    generator = np.random.default_rng(size)
+    held = 0
+    for number in range(400):
+        summary = summarise(generator.normal(5.0, 2.0, size=size), seed=number)
+        held += summary.low <= 5.0 <= summary.high
+    assert held / 400 == pytest.approx(0.95, abs=0.035)  # 0.011 is one sigma
+
+
+def test_the_quantiles_are_scipys():
+    stats = pytest.importorskip("scipy.stats", reason="RLlib brings SciPy")
+    expected = [stats.t.ppf(0.975, size) for size in range(1, len(STUDENT) + 1)]
+    assert pytest.approx(expected, abs=1e-4) == STUDENT
 
 
 def test_one_value_has_no_spread_and_equal_ones_no_width():
@@ -112,6 +136,19 @@ def test_interquartile_mean_by_hand(strata, expected):
     estimate = interquartile_mean(strata)
     assert estimate.value == expected
     assert estimate.low <= expected <= estimate.high
+
+
+def test_both_aggregates_are_rliables():
+    """`aggregate_iqm` and `probability_of_improvement` of rliable 1.2.0 gave these numbers."""
+    strata = [
+        [2.0, 8.0, 3.0, 5.0, 11.0],
+        [1.0, 0.0, 4.0, 9.0, 2.5],
+        [30.0, 10.0, 20.0, 3.0, -7.0],
+    ]
+    assert interquartile_mean(strata).value == pytest.approx(5.166666666666667)
+    ours = [[2.0, 8.0, 3.0, 5.0], [1.0, 0.0, 4.0, 9.0]]
+    theirs = [[3.0, 7.0, 1.0, 6.0, 2.0], [2.0, 2.0, 4.0, 1.0, 8.0]]
+    assert probability_of_improvement(ours, theirs).value == pytest.approx(0.525)
 
 
 def test_strata_are_resampled_each_by_itself():

@@ -3,9 +3,14 @@
 import pytest
 import torch
 
+from episodic_curiosity.bonus import memory
+from episodic_curiosity.bonus.episodic import EpisodicBonus, EpisodicConfig
 from episodic_curiosity.bonus.icm import ICM, ICMConfig
 from episodic_curiosity.bonus.oracle import GridOracle
-from episodic_curiosity.testing.bonuses import NUM_ENVS, BonusConformance
+from episodic_curiosity.bonus.summary import MemorySummary
+from episodic_curiosity.testing.bonuses import BonusConformance
+from episodic_curiosity.testing.calls import NUM_ENVS
+from tests.bonus.test_episodic import random_r_network
 
 
 class InPlace(GridOracle):
@@ -107,6 +112,37 @@ def test_a_fault_is_found(fault: type[GridOracle], test: str):
     check(test, GridOracle)
     with pytest.raises((AssertionError, RuntimeError, pytest.fail.Exception)):
         check(test, fault)
+
+
+class Stuck(MemorySummary):
+    def clear(self, where):
+        pass
+
+
+class Blurred(MemorySummary):
+    def update(self, familiarity, closeness, count, where):
+        super().update(familiarity, closeness, count, torch.ones_like(where))
+
+
+class Loud(MemorySummary):
+    def update(self, *given):
+        super().update(*given)
+        self.values[:, 0] *= 1.5
+
+
+@pytest.mark.parametrize("fault", [Stuck, Blurred, Loud])
+def test_a_fault_of_the_summary_is_found(fault: type[MemorySummary], monkeypatch):
+    class Suite(BonusConformance):
+        def make(self, num_envs: int = NUM_ENVS, device: str = "cpu") -> EpisodicBonus:
+            with torch.random.fork_rng():
+                torch.manual_seed(2)
+                r_network = random_r_network("dot").to(device)
+            return EpisodicBonus(r_network, num_envs, EpisodicConfig(memory_capacity=6))
+
+    Suite().test_a_summary_is_of_what_was_seen_and_bounded()
+    monkeypatch.setattr(memory, "MemorySummary", fault)
+    with pytest.raises(AssertionError):
+        Suite().test_a_summary_is_of_what_was_seen_and_bounded()
 
 
 def test_a_bonus_that_forgets_what_it_recorded_is_found():

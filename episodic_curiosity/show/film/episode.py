@@ -45,7 +45,7 @@ class Episode:
         return np.array(self.places[: step + 1], np.float32).reshape(-1, 2)
 
     def memories(self, step: int) -> Points:
-        """The places where memory took a view in, up to that step."""
+        """The places where a view was stored in memory, up to that step."""
         path = self.path(step)
         stored = self.remembered[: len(path)]
         return path[np.flatnonzero(stored)]
@@ -126,7 +126,7 @@ class Filmed:
         return len(self.episodes) == self._num_episodes and not self._is_on
 
     def _rate(self, step: Step, actions: Tensor | None) -> tuple[float, bool]:
-        """The bonus, and whether a memory took the view in."""
+        """The bonus, and whether the view was stored in a memory."""
         added = 0 if self._memory is None else int(self._memory.added)
         if actions is None:
             self._bonus.begin(shown(self._bonus, step))

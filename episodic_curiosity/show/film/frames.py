@@ -109,7 +109,7 @@ class Storyboard:
         if episode.coverage:
             labels["cells covered"] = str(episode.coverage[step])
         if any(episode.remembered):
-            labels["memories"] = str(sum(episode.remembered[: step + 1]))
+            labels["added to memory"] = str(sum(episode.remembered[: step + 1]))
         return labels
 
 

@@ -25,13 +25,14 @@ from episodic_curiosity.runs import presets
 from episodic_curiosity.runs.build import load_bonus
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import Play
+from episodic_curiosity.runs.learner import make_agent
 from episodic_curiosity.runs.stored_run import read_run
-from episodic_curiosity.runs.train import make_agent
 from episodic_curiosity.show.film.config import FilmConfig
 from episodic_curiosity.show.film.episode import Filmed
 from episodic_curiosity.show.film.film import check_film, write_film
 from episodic_curiosity.show.film.frames import Storyboard
 from episodic_curiosity.support.machine import find_device
+from episodic_curiosity.support.progress import Progress
 from episodic_curiosity.support.shared import find_folder
 
 
@@ -62,12 +63,18 @@ class Film:
 
 
 def watch_run(
-    folder: str | Path, out: Path, config: FilmConfig, *, trust: bool = False
+    folder: str | Path,
+    out: Path,
+    config: FilmConfig,
+    *,
+    trust: bool = False,
+    progress: bool = False,
 ) -> Film:
     """Films the agent of a run's folder: the first episodes that `evaluate_run` would count.
 
     The folder may be a name, as `load_agent` accepts it.
-    A run whose config names a module or a path is refused unless `trust` is set.
+    A run whose config names a module or a path is refused unless `trust` is set. With
+    `progress`, a terminal shows a bar.
     """
     check_film(out)
     folder = find_folder(folder, "agent")
@@ -75,10 +82,13 @@ def watch_run(
     agent = Agent.load(folder, find_device(run.device))
     with _opened(run, config) as scenery:
         bonus = load_bonus(run, scenery.world, folder)
-        return film((run.task, run.method), agent, bonus, scenery, out, config)
+        title = (run.task, run.method)
+        return film(title, agent, bonus, scenery, out, config, progress=progress)
 
 
-def watch_untrained(task: str, out: Path, config: FilmConfig) -> Film:
+def watch_untrained(
+    task: str, out: Path, config: FilmConfig, *, progress: bool = False
+) -> Film:
     """Films an untrained agent, which acts at random."""
     check_film(out)
     run = presets.resolve(task, "ppo", "cpu", presets.PRESETS["cpu"].steps, config.seed)
@@ -86,7 +96,7 @@ def watch_untrained(task: str, out: Path, config: FilmConfig) -> Film:
     with _opened(run, config) as scenery:
         agent = make_agent(run, scenery.world.spec)
         bonus = NoBonus(1, None, find_device(run.device))
-        return film((task, "untrained"), agent, bonus, scenery, out, config)
+        return film((task, "untrained"), agent, bonus, scenery, out, config, progress=progress)
 
 
 def _opened(run: Run, config: FilmConfig) -> contextlib.AbstractContextManager[Scenery]:
@@ -103,20 +113,30 @@ def film(
     scenery: Scenery,
     out: Path,
     config: FilmConfig,
+    *,
+    progress: bool = False,
 ) -> Film:
+    """Plays and films an agent in a world with cameras."""
     spec = scenery.world.spec
+    num_steps = config.steps or spec.episode_steps
     filmed = Filmed(
         scenery.world,
         bonus,
         list(scenery.cameras.values()),
         num_episodes=config.episodes,
-        num_steps=config.steps or spec.episode_steps,
+        num_steps=num_steps,
         num_shots=config.frames,
     )
-    play = Play(agent, filmed, deterministic=config.deterministic, seed=config.seed)
-    while not filmed.is_over:
-        play.finish(torch.tensor([filmed.is_final], device=spec.device))
-        play.step()
+    play = Play(
+        agent, filmed, deterministic=config.deterministic, seed=config.seed, bonus=bonus
+    )
+    done = 0
+    with Progress(config.episodes * num_steps, is_shown=progress) as display:
+        while not filmed.is_over:
+            play.finish(torch.tensor([filmed.is_final], device=spec.device))
+            play.step()
+            done += 1
+            display.update(done, {})
     story = Storyboard(
         title=title,
         episodes=filmed.episodes,

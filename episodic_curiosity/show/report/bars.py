@@ -10,6 +10,9 @@ from episodic_curiosity.support.statistics import Estimate
 
 LEFT, RIGHT, BOTTOM = 100, 56, 22  # margins for the names, the numbers and the ticks
 LETTER = 8  # width of a digit with its spacing
+# Intervals of two or three seeds can be many times as wide as the bars: they are cut off here,
+# in units of the largest number shown.
+WIDEST = 1.4
 ROW, THICK = 26, 12  # height of a row and of its bar
 
 
@@ -23,12 +26,13 @@ class Bar(NamedTuple):
 
 
 def bar_chart(title: str, x: Axis, bars: Sequence[Bar], note: str = "") -> str:
-    """A figure with a title; bars start at zero."""
-    ends = [0.0, *x.shows]
-    for bar in bars:
-        ends += [] if bar.measured is None else bar.measured[:3]
-        ends += [] if bar.published is None else [bar.published]
-    across = Scale.over(ends, LEFT, WIDTH - RIGHT)
+    """A figure with a title; bars start at zero. Intervals end where the axis ends."""
+    found = [bar.measured for bar in bars if bar.measured is not None]
+    shown = [0.0, *x.shows, *(each.value for each in found)]
+    shown += [bar.published for bar in bars if bar.published is not None]
+    highest = WIDEST * max(shown)
+    ends = [min(each.high, highest) for each in found if each.num_values > 1]
+    across = Scale.over([*shown, *ends], LEFT, WIDTH - RIGHT)
     bottom = ROW * len(bars)
     drawing = [*_grid(across, bottom, x)]
     for number, bar in enumerate(bars):
@@ -77,7 +81,9 @@ def _measured(name: str, found: Estimate, middle: float, across: Scale, x: Axis)
     interval = []
     if found.num_values > 1:
         tooltip += f", {format(found.low, x.form)} to {format(found.high, x.form)}"
-        low, high = across(found.low), across(found.high)
+        low, high = (
+            min(max(across(end), LEFT), WIDTH - RIGHT) for end in (found.low, found.high)
+        )
         interval = [f'<path class="interval" d="M{low:.1f} {middle}H{high:.1f}"/>']
     return [
         f'<rect x="{start:.1f}" y="{middle - THICK / 2}" width="{end - start:.1f}" '

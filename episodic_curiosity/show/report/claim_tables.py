@@ -24,14 +24,16 @@ def claims_table(grids: Sequence[Grid]) -> Table:
     """One row per claim and setting in which both methods were measured."""
     rows: list[list[str | Entry]] = []
     for claim in CLAIMS:
-        about = f"{claim.better} against {claim.worse} in {claim.experiment}, {claim.column}"
-        promised = "-" if claim.at_least is None else f"at least {claim.at_least:g}"
-        published = "-" if claim.published is None else f"{claim.published:.2f}"
-        for found in _measured(claim, grids) or [Entry("missing", kind="missing")]:
-            text = Entry(claim.text, [about, claim.source])
-            rows.append([text, found, promised, published])
+        text, *expected = _stated(claim)
+        rows += [[text, found, *expected] for found in _measured(claim, grids)]
     head = ["claim", "measured (95 % interval)", "claimed", "published"]
     return Table(head, rows, aside=["claimed"])  # the text has it, too
+
+
+def open_claims_table(grids: Sequence[Grid]) -> Table:
+    """The claims that no setting was measured for."""
+    rows = [_stated(claim) for claim in CLAIMS if not _measured(claim, grids)]
+    return Table(["claim", "claimed", "published"], rows, aside=["claimed"])
 
 
 def measured_ratio(claim: Claim, better: TableCell, worse: TableCell) -> Estimate | str:
@@ -56,6 +58,14 @@ def steps_to_success(result: Result) -> float | None:
             is_success = point["reward"] >= SUCCESS
             since = (point["steps"] if since is None else since) if is_success else None
     return since
+
+
+def _stated(claim: Claim) -> list[str | Entry]:
+    """The claim and its two numbers in the paper: of the text, and of its tables."""
+    about = f"{claim.better} against {claim.worse} in {claim.experiment}, {claim.column}"
+    promised = "-" if claim.at_least is None else f"at least {claim.at_least:g}"
+    published = "-" if claim.published is None else f"{claim.published:.2f}"
+    return [Entry(claim.text, [about, claim.source]), promised, published]
 
 
 def _measured(claim: Claim, grids: Sequence[Grid]) -> list[Entry]:

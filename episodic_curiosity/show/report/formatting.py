@@ -1,7 +1,7 @@
 """Formats numbers as text."""
 
 from episodic_curiosity.show.report.grids import Grid, TableCell
-from episodic_curiosity.support.statistics import Estimate
+from episodic_curiosity.support.statistics import Estimate, Summary
 
 UNITS = {
     "reward": "reward per episode",
@@ -44,7 +44,7 @@ def published_with_seeds(cell: TableCell) -> str:
     return published(cell) + ("" if seeds is None else f" ({seeds})")
 
 
-def interval(found: Estimate, how: str) -> str:
+def interval(found: Estimate | Summary, how: str) -> str:
     """The interval, or a dash for a single seed."""
     if found.num_values < 2:
         return "-"

@@ -14,12 +14,7 @@ from episodic_curiosity.experiments.published import Published
 from episodic_curiosity.experiments.results import Key, Problem, Result
 from episodic_curiosity.experiments.tables import EXPERIMENTS, Experiment, Row
 from episodic_curiosity.show.report.selection import Selection, Timing, mean_of, select_results
-from episodic_curiosity.support.statistics import (
-    Estimate,
-    Summary,
-    interquartile_mean,
-    summarise,
-)
+from episodic_curiosity.support.statistics import Summary, interquartile_mean, summarise
 
 ORACLE = "ppo+oracle"
 
@@ -80,9 +75,9 @@ class TableCell:
         return int(r_network["random_play"]["steps"])
 
     @cached_property
-    def middle(self) -> Estimate | None:
+    def middle(self) -> float | None:
         """The interquartile mean over the seeds."""
-        return interquartile_mean([self.values]) if self.results else None
+        return interquartile_mean([self.values]).value if self.results else None
 
 
 @dataclass(frozen=True, kw_only=True)

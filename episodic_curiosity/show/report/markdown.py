@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from episodic_curiosity.show.report import formatting, tables
-from episodic_curiosity.show.report.claim_tables import claims_table
+from episodic_curiosity.show.report.claim_tables import claims_table, open_claims_table
 from episodic_curiosity.show.report.grids import Grid, Layout
 from episodic_curiosity.show.report.page import Entry
 from episodic_curiosity.show.report.results_page import READING, table_command
@@ -22,9 +22,6 @@ def results_markdown(layout: Layout, folder: Path, command: str) -> str:
     parts = [
         "# Measured and published results",
         f"Generated from `{folder}/` by `{command}`; do not edit.",
-        *READING,
-        "## Claims of the paper's text",
-        markdown_table(claims_table(layout.grids)),
         *(_grid(grid, folder) for grid in measured),
     ]
     for table, cells in groupby(layout.others, key=lambda cell: cell.key.table):
@@ -32,11 +29,17 @@ def results_markdown(layout: Layout, folder: Path, command: str) -> str:
             f"## Not in the paper: {escaped(table)}",
             markdown_table(tables.plain_table(list(cells))),
         ]
+    claims, open_claims = claims_table(layout.grids), open_claims_table(layout.grids)
+    if claims.rows:
+        parts += ["## Claims of the paper's text", markdown_table(claims)]
+    parts += ["## How to read the numbers", *READING]
     if layout.problems:
         reasons = (f"- {escaped(problem.reason)}" for problem in layout.problems)
         parts += ["## Not counted", "\n".join(reasons)]
     if missing:
         parts += ["## Not measured yet", "\n".join(f"- {title}" for title in missing)]
+    if open_claims.rows:
+        parts += ["Claims of the paper's text:", markdown_table(open_claims)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Selects the results that may enter a table: of a commit, up to date, one config per cell.
+"""Selects the results that a table counts: of a commit, up to date, one config per cell.
 
 Results that are left out are reported with the reason.
 """

@@ -15,7 +15,7 @@ RATES = {
     "steps/s overall": "steps_per_second_in_all",
 }
 EXTENT = ["preset", "steps", "seeds", "test episodes"]
-NUMBERS = ["mean", "deviation", "IQM", "95 % interval"]
+NUMBERS = ["mean", "95 % interval", "deviation", "IQM"]
 TIME = ["minutes per run", *RATES, "hardware"]
 
 
@@ -126,9 +126,9 @@ def _numbers(cell: TableCell) -> list[str | Entry]:
     how = formatting.form(cell.metric, short.mean)
     return [
         format(short.mean, how),
+        formatting.interval(short, how),
         "-" if short.deviation is None else format(short.deviation, how),
-        format(middle.value, how),
-        formatting.interval(middle, how),
+        format(middle, how),
     ]
 
 

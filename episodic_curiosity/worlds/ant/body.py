@@ -97,6 +97,8 @@ class Ants:
         what = f"a world of {num_ants} ants"
         check_memory(what, STATE_BYTES * num_ants, torch.device("cpu"), "lower `num_envs`")
         model = mujoco.MjModel.from_xml_string(describe_ant())
+        # Islands of bodies that touch cost time, and one ant is one of them at most.
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
         self._batch = mujoco.batch.Batch(model, num_ants, nthread=_num_threads())
         # Views of MuJoCo's arrays, not copies: writing to them moves the ants.
         self.state = torch.from_numpy(self._batch.state)  # (N, S) float64, all of the below

@@ -12,7 +12,7 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
-from episodic_curiosity.support.numba_setup import match_threads
+from episodic_curiosity.support.numba_setup import cached, match_threads
 from episodic_curiosity.worlds.ant import textures
 from episodic_curiosity.worlds.ant.scene import FLOOR_TILES, TILE, Scene, camera_axes
 from episodic_curiosity.worlds.ant.view_torch import Lens
@@ -68,7 +68,7 @@ def render(lens: Lens, texels: Tensor, scene: Scene) -> Tensor:
     return frames
 
 
-@njit(parallel=True, cache=True)
+@cached(parallel=True)
 def _render(
     numbers: Any,
     right: Any,

@@ -5,6 +5,7 @@ R of them, F features.
 """
 
 import hashlib
+import os
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from math import prod
@@ -63,9 +64,9 @@ class AntWorld:
         """`view_size` is (height, width); None disables rendering: the view is the observation.
 
         `stagger` starts the first episodes at a random step count. `gentle_play` bounds the
-        random actions of every second ant: 0.3 keeps it on its feet. `floor_period` repeats the
-        floor after so many tiles; None never does. Without `final_frames` the last view of an
-        episode is not rendered, and `final_view` is None.
+        random actions of every second ant: 0.3 keeps it on its feet. `floor_period` is the
+        number of tiles after which the floor repeats; None: never. Without `final_frames` the
+        last view of an episode is not rendered, and `final_view` is None.
         """
         if unknown:
             raise ValueError(
@@ -89,6 +90,7 @@ class AntWorld:
         self._episodes = rules.no_episodes(self._keys(num_envs, seed))
         self._begun = False
         self._thread, self._is_closed = ThreadPoolExecutor(1), False
+        self._process = os.getpid()  # a fork of it has no threads
         self._simulated: Future[Tensor] | None = None  # the unstable ants, after begin_step
         self._head: HeadCamera | None = None
         view_shape: tuple[int, ...] = (NUM_FEATURES,)
@@ -146,7 +148,8 @@ class AntWorld:
         return self.end_step()
 
     def begin_step(self, actions: Tensor) -> None:
-        """Lets MuJoCo simulate the actions in a thread of its own."""
+        """Starts MuJoCo's simulation of the step in a thread."""
+        self._check_process()
         self._check_begun()
         if self._is_closed:
             raise RuntimeError("this world is closed")
@@ -268,10 +271,17 @@ class AntWorld:
             return self._ants.step(actions)
 
     def _give_up_step(self) -> None:
-        """Waits for MuJoCo; the step that it was within is never emitted."""
+        """Waits for MuJoCo; its current step is never emitted."""
+        self._check_process()
         simulated, self._simulated = self._simulated, None
         if simulated is not None:
             wait([simulated])
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                "a world of ants must be used in the process that made it, got a fork of that"
+            )
 
     def _check_between(self) -> None:
         if self._simulated is not None:

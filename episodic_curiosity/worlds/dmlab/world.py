@@ -33,7 +33,7 @@ from episodic_curiosity.worlds.lab.tasks import ORACLE_CELL, find_actions
 from episodic_curiosity.worlds.lab.text import from_text
 from episodic_curiosity.worlds.processes.worker import End
 from episodic_curiosity.worlds.processes.workers import Workers
-from episodic_curiosity.worlds.processes.world import Array, WorkerWorld
+from episodic_curiosity.worlds.processes.world import Array, Fields, WorkerWorld
 
 ENGINE = (Path(__file__).with_name("engine.py"), "LabEngine")
 FRAME_SIZE = (120, 160)  # as in the authors' code
@@ -159,8 +159,8 @@ class DMLabWorld(WorkerWorld):
         x, y, _, yaw = self._board.present["pose"][env].tolist()
         return draw_overhead(TEXT_MAZE, plan, **{"agent": (x, y, yaw), **marks})
 
-    def _frames(self, frames: Array) -> tuple[Tensor, Tensor]:
-        drawn = self._to_device(frames)
+    def _frames(self, fields: Fields) -> tuple[Tensor, Tensor]:
+        drawn = self._to_device(fields["frame"])
         sizes = {
             size: self._resizes[size](drawn) if size in self._resizes else drawn
             for size in {self.spec.observation_shape[1:], self.spec.view_shape[1:]}
@@ -173,12 +173,11 @@ class DMLabWorld(WorkerWorld):
         own = np.where(remaining > 0, np.ceil(remaining / REPEAT), steps)
         return np.minimum(own, steps).astype(np.int64)
 
-    def _terminated(self, end: Array) -> Array:
+    def _terminated(self, end: Array) -> Tensor:
         """True for ends by the task; the level's own time limit counts as truncation."""
         remaining = self._board.final["remaining"]  # before the last step
         by_clock = (remaining > 0) & (remaining < REPEAT + 0.5)
-        by_task: Array = (end == End.BY_TASK) & ~by_clock
-        return by_task
+        return torch.from_numpy((end == End.BY_TASK) & ~by_clock)
 
 
 def _drawable(frame_size: tuple[int, int]) -> tuple[int, int]:

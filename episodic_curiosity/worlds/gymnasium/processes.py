@@ -1,6 +1,6 @@
 """Gymnasium environments in separate processes; one that dies or freezes is replaced.
 
-Gymnasium's AsyncVectorEnv waits for ever for a process that was killed or is frozen.
+Gymnasium's AsyncVectorEnv waits forever for a process that was killed or is frozen.
 Shapes: N environments.
 """
 
@@ -35,8 +35,8 @@ from gymnasium.vector.utils import (
 from numpy.typing import NDArray
 
 from episodic_curiosity.support.autoreset import AutoresetMode
-from episodic_curiosity.support.checks import check_number
-from episodic_curiosity.worlds.processes.workers import MAX_RESTARTS, FaultLimit
+from episodic_curiosity.support.checks import check_timeout
+from episodic_curiosity.worlds.processes.faults import MAX_RESTARTS, FaultLimit
 
 PATIENCE = 2.0  # seconds that processes get to exit
 START = 60.0  # seconds that a new process gets at least: it may have to import everything
@@ -58,7 +58,7 @@ class EnvProcesses(VectorEnv[Any, Any, Array]):
     def __init__(self, make: Make, num_envs: int, timeout: float) -> None:
         if sys.platform == "win32":
             raise OSError("vectorization 'async' needs process groups, which Windows lacks")
-        check_number("timeout", timeout, above=0.0)
+        check_timeout(timeout)
         with contextlib.closing(make()) as env:
             self.single_observation_space = env.observation_space
             self.single_action_space = env.action_space
@@ -104,7 +104,7 @@ class EnvProcesses(VectorEnv[Any, Any, Array]):
         return self.end_step()
 
     def begin_step(self, actions: Any) -> None:
-        """Lets every environment take its action, and returns before they have."""
+        """Starts the step in every environment, and returns before it is complete."""
         self._ask("step", list(iterate(self.action_space, actions)))
 
     def end_step(self) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
@@ -148,10 +148,11 @@ class EnvProcesses(VectorEnv[Any, Any, Array]):
         """Sends a command to all processes."""
         if not self._dismissal.alive:
             raise RuntimeError("this world is closed")
-        self._deadline = time.monotonic() + self._timeout
         try:
             for process, argument in zip(self.processes, arguments, strict=True):
                 process.ask(command, argument)
+            # After the asking: one that is frozen may take no large command.
+            self._deadline = time.monotonic() + self._timeout
         except BaseException:
             self.close()  # some have begun, others have not
             raise
@@ -229,7 +230,8 @@ class _Process:
 
     def start(self) -> None:
         self._pipe, theirs = self._context.Pipe()
-        _limit_reads(self._pipe, self._timeout)
+        _limit_waits(self._pipe, self._timeout)
+        self._failure = ""  # of the latest command
         self._process = self._context.Process(
             target=_serve, args=(theirs, self._pipe, *self._arguments), daemon=True
         )
@@ -242,10 +244,18 @@ class _Process:
         self.start()
 
     def ask(self, command: str, argument: Any) -> None:
-        with contextlib.suppress(OSError):  # dead: `answer` says so
+        try:
             self._pipe.send((command, argument))
+        except BlockingIOError:
+            # It has got a part: no later command could be told from the rest.
+            self._failure = f"took no command for {self._timeout:g} s"
+            self._process.kill()
+        except OSError:
+            pass  # dead: `answer` says so
 
     def answer(self, deadline: float) -> Any:
+        if self._failure:
+            raise _ProcessFailure(self._failure)
         try:
             latest, self._start_until = max(deadline, self._start_until), 0.0
             if not self._pipe.poll(max(latest - time.monotonic(), 0.0)):
@@ -319,11 +329,15 @@ def _executed(env: Env[Any, Any], command: str, argument: Any, number: int, memo
     return None, reward, terminated, truncated, info
 
 
-def _limit_reads(pipe: Connection, seconds: float) -> None:
-    """Lets a read fail that waits longer, for a process frozen within its answer."""
+def _limit_waits(pipe: Connection, seconds: float) -> None:
+    """Makes a read or write that waits longer fail.
+
+    A process may freeze within its answer, or before it has read a command.
+    """
     with socket.socket(fileno=os.dup(pipe.fileno())) as ours:
         limit = struct.pack("ll", math.ceil(seconds), 0)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
 
 def _sentence(number: int, failure: str) -> str:

@@ -142,7 +142,7 @@ class GymnasiumWorld:
         return self._step_of(self._env.step(self._chosen(actions)))
 
     def begin_step(self, actions: Tensor) -> None:
-        """Lets environments in processes take the actions, and returns before they have."""
+        """Starts the step in the environments' processes, and returns before it is complete."""
         chosen = self._chosen(actions)
         assert isinstance(self._env, EnvProcesses)
         self._is_within = True

@@ -1,4 +1,4 @@
-"""The work of ahead.py's processes: compiles for few levels what any number of them needs."""
+"""The work of ahead.py's processes: they compile with few levels, for any number of them."""
 
 import ast
 from collections.abc import Callable, Mapping

@@ -10,6 +10,7 @@ import contextlib
 import json
 import logging
 import os
+import select
 import shutil
 import signal
 import socket
@@ -20,14 +21,15 @@ import time
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from episodic_curiosity.support.checks import check_at_least, check_number
+from episodic_curiosity.support.checks import check_at_least, check_timeout
 from episodic_curiosity.support.machine import check_memory
+from episodic_curiosity.worlds.processes.faults import MAX_RESTARTS, FaultLimit
 from episodic_curiosity.worlds.processes.worker import (
     BEGIN,
     STEP,
@@ -41,8 +43,7 @@ SCRIPT = Path(__file__).with_name("worker.py")
 PATIENCE = 2.0  # seconds that workers get to exit
 TRACEBACK = "Traceback (most recent call last):"
 GLANCE = 0.002  # seconds between checks that they have
-MAX_RESTARTS = 3  # faults of one environment that are not made up for
-STEPS_PER_FAULT = 100  # good steps that make up for a fault
+START = 30.0  # seconds that a process has at least for its first answer: it may compile
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ class Workers:
         cores = sorted(os.sched_getaffinity(0))
         num_workers = len(cores) if num_workers is None else num_workers
         check_at_least("num_workers", num_workers, 1)
-        check_number("timeout", timeout, above=0.0)
+        check_timeout(timeout)
         self._timeout = timeout
         what, size = f"a world of {num_envs} environments", board_bytes(num_envs, fields)
         check_memory(what, size, torch.device("cpu"), "lower `num_envs` or the frames")
@@ -128,7 +129,7 @@ class Workers:
         return self.end_step()
 
     def begin_step(self) -> None:
-        """Lets every environment take `board.action`; returns before they have."""
+        """Starts the step with `board.action`, and returns before it is complete."""
         self._check_open()
         self._ask(STEP)
 
@@ -136,6 +137,9 @@ class Workers:
         """Awaits what `begin_step` began; returns the (N,) values of `End`."""
         self._check_open()
         failures = self._await()
+        if not failures and not self.board.end.any():  # as nearly always
+            self._fault_limit.make_up()
+            return self.board.end.copy()
         self._rest()
         faulty = (self.board.end == End.BY_FAULT) | self._passed_over
         broken = self._fault_limit.first_beyond(faulty)
@@ -160,8 +164,9 @@ class Workers:
 
     def _ask(self, command: bytes) -> None:
         """Sends a command to all workers."""
-        self.board.end[:] = End.NOT_YET
-        self.board.is_beginning[:] = self._passed_over[:] = False
+        self.board.end.fill(End.NOT_YET)
+        self.board.is_beginning.fill(False)
+        self._passed_over.fill(False)
         self._deadline = time.monotonic() + self._timeout
         try:
             for worker in self._crew:
@@ -205,7 +210,7 @@ class Workers:
         raise ChildProcessError(f"{worker} cannot be started: {failure}")
 
     def _rest(self) -> None:
-        """Lets environments rest whose final episode has ended."""
+        """Stops stepping environments whose final episode has ended."""
         self.board.rests |= self.board.is_final & (self.board.end != End.NOT_YET)
 
     def _report(self, worker: "_Worker", failure: str) -> None:
@@ -230,16 +235,25 @@ class _Worker:
         self._settings = settings
         self._folder = Path()
         self._signals = socket.socket()
-        self._said_before = 0  # bytes of the log, at the last command
+        self._answers = select.poll()
+        self._log: BinaryIO | None = None  # what process and simulators print
+        self._said_before = 0  # bytes of it, at the last command
+        self._starts_by = 0.0  # the deadline of the first answer
 
     def __str__(self) -> str:
         return f"the worker of environments {self.rows.start} to {self.rows.stop - 1}"
 
     def start(self) -> None:
         """Starts the process in a temporary folder, as leader of a process group."""
+        self._starts_by = time.monotonic() + START
         self._folder = Path(tempfile.mkdtemp(prefix="episodic-curiosity-"))
         self._signals.close()
         self._signals, theirs = socket.socketpair()
+        self._answers = select.poll()
+        self._answers.register(self._signals, select.POLLIN)
+        self.forget()
+        self._log = log = (self._folder / "log").open("w+b", buffering=0)
+        self._said_before = 0
         memory = self._settings["memory"]
         settings = {
             **self._settings,
@@ -247,7 +261,7 @@ class _Worker:
             "folder": str(self._folder),
             "socket": theirs.fileno(),
         }
-        with theirs, self._log.open("wb") as log:
+        with theirs:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", str(SCRIPT), json.dumps(settings)],
                 stdin=subprocess.DEVNULL,
@@ -260,26 +274,31 @@ class _Worker:
 
     def ask(self, command: bytes) -> None:
         """Sends a command; `wait` reports failures."""
-        self._said_before = self._log.stat().st_size if self._log.exists() else 0
+        # What it has printed since its start belongs to its first command.
+        if self._log is not None and not self._starts_by:
+            self._said_before = os.fstat(self._log.fileno()).st_size
         with contextlib.suppress(OSError):
-            self._signals.sendall(command)
+            self._signals.send(command)
 
     def wait(self, deadline: float) -> str:
         """Awaits the answer; returns why there is none, or an empty string."""
-        patience = max(deadline - time.monotonic(), GLANCE)
-        self._signals.settimeout(patience)
-        try:
+        patience = max(max(deadline, self._starts_by) - time.monotonic(), GLANCE)
+        self._starts_by = 0.0
+        if not self._answers.poll(1000.0 * patience):
+            return "no answer in time"
+        with contextlib.suppress(OSError):
             if self._signals.recv(1):
                 return ""
-        except TimeoutError:
-            return "no answer in time"
-        except OSError:
-            pass
         return f"died, {self.last_words()}"
 
     def last_words(self) -> str:
         """The error since the last command, or else the last line of the simulators."""
-        written = self._log.read_bytes()[self._said_before :] if self._log.exists() else b""
+        written = b""
+        if self._log is not None:  # without moving the place where the process writes
+            log = self._log.fileno()
+            written = os.pread(
+                log, os.fstat(log).st_size - self._said_before, self._said_before
+            )
         lines = [line for line in written.decode(errors="replace").split("\n") if line.strip()]
         # Simulators may print after an error: Lab prints the maze of the next episode.
         _, *tracebacks = "\n".join(lines).split(TRACEBACK)
@@ -306,9 +325,11 @@ class _Worker:
         self.process = None
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    @property
-    def _log(self) -> Path:
-        return self._folder / "log"
+    def forget(self) -> None:
+        """Closes the log of a process that has ended."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
 
     def _has_ended(self) -> bool:
         assert self.process is not None
@@ -325,19 +346,5 @@ def _dismiss(crew: list[_Worker], memory: int, owner: int) -> None:
     deadline = time.monotonic() + PATIENCE
     for worker in crew:
         worker.stop(max(deadline - time.monotonic(), 0.0))
+        worker.forget()
     os.close(memory)
-
-
-class FaultLimit:
-    """Counts the faults of N environments, so that none fails and is restarted for ever."""
-
-    def __init__(self, num_envs: int) -> None:
-        self._debt = np.zeros(num_envs, np.int64)  # in good steps
-
-    def first_beyond(self, is_fault: NDArray[Any]) -> int | None:
-        """Counts a step, given (N,) bools; returns an environment that failed too often."""
-        self._debt = np.where(
-            is_fault, self._debt + STEPS_PER_FAULT, np.maximum(self._debt - 1, 0)
-        )
-        beyond = is_fault & (self._debt > MAX_RESTARTS * STEPS_PER_FAULT)
-        return int(beyond.argmax()) if beyond.any() else None

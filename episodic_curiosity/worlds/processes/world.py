@@ -3,6 +3,7 @@
 Shapes: N environments.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from episodic_curiosity.worlds.processes.worker import End
 from episodic_curiosity.worlds.processes.workers import Workers
 
 Array = NDArray[Any]
+Fields = Mapping[str, Tensor]  # of the board
 
 PHASE = 1  # separates the random numbers of `stagger` from those of the seeds
 
@@ -32,7 +34,13 @@ class WorkerWorld:
         self, spec: WorldSpec, workers: Workers, *, seed: int, split: Split, stagger: bool
     ) -> None:
         self.spec, self.workers = spec, workers
-        self._board = workers.board
+        self._board = board = workers.board
+        # Tensors in the board's memory, which workers overwrite.
+        self._present = {name: torch.from_numpy(field) for name, field in board.present.items()}
+        self._final = {name: torch.from_numpy(field) for name, field in board.final.items()}
+        self._position = self._present["pose"][:, :3]
+        self._reward = torch.from_numpy(board.reward)
+        self._nowhere = torch.zeros(spec.num_envs, dtype=torch.bool)
         self._split = SPLITS.index(split)
         self._key = self._keys(seed)  # (N,)
         self._episode = torch.zeros(spec.num_envs, dtype=torch.int64)  # the next one to begin
@@ -59,8 +67,8 @@ class WorkerWorld:
         self._episode += 1
         self._draw_seeds()
         self._begun = True
-        nothing = np.zeros(self.spec.num_envs, np.bool_)
-        return self._emit(nothing.astype(np.float32), nothing, nothing, first=~nothing)
+        nowhere = self._nowhere
+        return self._emit(nowhere.float(), nowhere, nowhere, first=~nowhere)
 
     def step(self, actions: Tensor) -> Step:
         """Steps every environment; the final_... fields are None unless an episode ends."""
@@ -68,7 +76,7 @@ class WorkerWorld:
         return self.end_step()
 
     def begin_step(self, actions: Tensor) -> None:
-        """Lets the simulators take the actions, and returns before they have."""
+        """Starts the step in the simulators, and returns before it is complete."""
         if not self._begun:
             raise RuntimeError("call reset() first: no episode has begun")
         self._check_between()
@@ -84,28 +92,28 @@ class WorkerWorld:
         if not self._is_within:
             raise RuntimeError("call begin_step() before end_step()")
         self._is_within = False
-        board, end = self._board, self.workers.end_step()
-        ended, terminated = end != End.NOT_YET, self._terminated(end)
-        step = self._emit(board.reward, terminated, ended & ~terminated, first=ended)
-        if not ended.any():
-            return step
-        self._clock[ended] = 0
-        self._episode += torch.from_numpy(ended & ~self._board.rests)
+        end, nowhere = self.workers.end_step(), self._nowhere
+        if not end.any():  # as nearly always
+            return self._emit(self._reward, nowhere, nowhere, first=nowhere)
+        ended, terminated = torch.from_numpy(end != End.NOT_YET), self._terminated(end)
+        self._clock[ended.numpy()] = 0
+        self._episode += ended & ~torch.from_numpy(self._board.rests)
         self._draw_seeds()
-        return self._with_final(step, np.flatnonzero(ended))
+        step = self._emit(self._reward, terminated, ended & ~terminated, first=ended)
+        return self._with_final(step, ended.nonzero().squeeze(1))
 
     def _check_between(self) -> None:
         if self._is_within:
             raise RuntimeError("call end_step() first: the simulators are within a step")
 
     def finish(self, where: Tensor) -> None:
-        """Begins no episode after the present one in the rows of an (N,) mask."""
+        """Begins no episode after the current one in the rows of an (N,) mask."""
         check_mask("where", where, self.spec.num_envs, self.spec.device)
         self._board.is_final[:] = where.cpu().numpy()
 
     def heading(self) -> Tensor:
         """(N,) float32: the players' headings in degrees, counter-clockwise from east."""
-        return self._to_device(self._board.present["pose"][:, 3])
+        return self._to_device(self._present["pose"][:, 3])
 
     def picture(self, env: int = 0) -> Array:
         """One player's frame at the simulator's resolution, (h, w, 3) bytes."""
@@ -116,14 +124,13 @@ class WorkerWorld:
         """Ends simulators and workers; safe to call again."""
         self.workers.close()
 
-    def _frames(self, frames: Array) -> tuple[Tensor, Tensor]:
-        """Converts (n, 3, h, w) frames to observations and views on the device."""
+    def _frames(self, fields: Fields) -> tuple[Tensor, Tensor]:
+        """Observations and views on the device, of n rows of the board."""
         raise NotImplementedError
 
-    def _terminated(self, end: Array) -> Array:
+    def _terminated(self, end: Array) -> Tensor:
         """(N,) bool: episodes ended by their task."""
-        by_task: Array = end == End.BY_TASK
-        return by_task
+        return torch.from_numpy(end == End.BY_TASK)
 
     def _lengths(self) -> Array:
         """Step limits of the episodes that have just begun, (N,) int64."""
@@ -140,13 +147,16 @@ class WorkerWorld:
         count = self.spec.num_actions
         check_actions("actions", actions, self.spec.num_envs)
         chosen: Array = actions.cpu().numpy()
-        for extreme in (chosen.min(), chosen.max()):
+        listed = chosen.tolist()
+        for extreme in (min(listed), max(listed)):
             if not 0 <= extreme < count:
                 raise ValueError(f"action {extreme} is not one of 0 .. {count - 1}")
         return chosen
 
-    def _emit(self, reward: Array, terminated: Array, truncated: Array, first: Array) -> Step:
-        observation, view = self._frames(self._board.present["frame"])
+    def _emit(
+        self, reward: Tensor, terminated: Tensor, truncated: Tensor, first: Tensor
+    ) -> Step:
+        observation, view = self._frames(self._present)
         return Step(
             observation=observation,
             view=view,
@@ -154,19 +164,20 @@ class WorkerWorld:
             first=self._to_device(first),
             terminated=self._to_device(terminated),
             truncated=self._to_device(truncated),
-            position=self._to_device(self._board.present["pose"][:, :3]),
+            position=self._to_device(self._position),
         )
 
-    def _with_final(self, step: Step, rows: Array) -> Step:
-        observation, view = self._frames(self._board.final["frame"][rows])
+    def _with_final(self, step: Step, rows: Tensor) -> Step:
+        final = {name: field[rows] for name, field in self._final.items()}
+        observation, view = self._frames(final)
         where = self._to_device(rows)
         return step._replace(
             final_observation=torch.zeros_like(step.observation).index_copy_(
                 0, where, observation
             ),
             final_view=torch.zeros_like(step.view).index_copy_(0, where, view),
-            final_position=self._to_device(self._board.final["pose"][:, :3]),
+            final_position=self._to_device(self._final["pose"][:, :3]),
         )
 
-    def _to_device(self, array: Array) -> Tensor:
-        return torch.from_numpy(array).to(self.spec.device, copy=True)
+    def _to_device(self, tensor: Tensor) -> Tensor:
+        return tensor.to(self.spec.device, copy=True)

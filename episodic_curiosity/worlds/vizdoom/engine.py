@@ -1,5 +1,6 @@
 """One Doom game in a worker process; imported by path (see worlds/processes/worker.py)."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,23 @@ class DoomEngine:
         actions: list[list[bool]],
         repeat: int,
         ends_when_paid: bool,
+        sizes: list[tuple[int, int]] | None,
     ) -> None:
         """`settings` and `wads` are values for DoomGame's setters, as scenario_file reads them.
 
         `patches` are pairs (old, new) of hexadecimal bytes to replace in a temporary copy of
         the scenario. Each action lists which buttons are pressed, for `repeat` tics. A goal
         touched in the last tic would end the episode only in the next step; with
-        `ends_when_paid` the step with the reward ends it.
+        `ends_when_paid` the step with the reward ends it. With `sizes`, of frame, observation
+        and view, rows have the fields that `Sights` fills.
         """
         self._actions, self._repeat = actions, repeat
         self._ends_when_paid = ends_when_paid
+        self._show: Callable[[dict[str, NDArray[Any]]], None] | None = None
+        if sizes is not None:
+            from .resize import Sights  # needs Numba
+
+            self._show = Sights(*[(height, width) for height, width in sizes])
         self._game = game = vizdoom.DoomGame()
         for name, value in settings.items():
             getattr(game, f"set_{name}")(value)
@@ -85,6 +93,8 @@ class DoomEngine:
         state = self._game.get_state()
         row["frame"][...] = state.screen_buffer
         row["pose"][...] = state.game_variables
+        if self._show is not None:
+            self._show(row)
 
     def close(self) -> None:
         self._game.close()

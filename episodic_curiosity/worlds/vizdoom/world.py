@@ -4,6 +4,7 @@ import contextlib
 import os
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -13,7 +14,7 @@ from torch.nn import functional
 from episodic_curiosity.support.checks import check_size
 from episodic_curiosity.worlds.base import Split, WorldSpec
 from episodic_curiosity.worlds.processes.workers import Workers
-from episodic_curiosity.worlds.processes.world import Array, WorkerWorld
+from episodic_curiosity.worlds.processes.world import Fields, WorkerWorld
 from episodic_curiosity.worlds.vizdoom.scenarios import find_scenario
 
 ENGINE = (Path(__file__).with_name("engine.py"), "DoomEngine")
@@ -73,10 +74,17 @@ class ViZDoomWorld(WorkerWorld):
             oracle_cell=ORACLE_CELL,
         )
         remove_leftovers()
+        self._are_resized = device.type == "cpu" and find_spec("numba") is not None
+        fields, sizes = FIELDS, None
+        if self._are_resized:
+            sizes = (FRAME_SIZE, observation_size, view_size)
+            fields = FIELDS | {"observation": (spec.observation_shape, "uint8")}
+            if view_size != FRAME_SIZE:
+                fields |= {"view": (spec.view_shape, "uint8")}
         workers = Workers(
             ENGINE,
-            scenario.engine,
-            FIELDS,
+            scenario.engine | {"sizes": sizes},
+            fields,
             num_envs=num_envs,
             num_workers=num_workers,
             timeout=timeout,
@@ -85,9 +93,12 @@ class ViZDoomWorld(WorkerWorld):
         super().__init__(spec, workers, seed=seed, split=split, stagger=stagger)
         self._luminance = torch.tensor(LUMINANCE, device=device)
 
-    def _frames(self, frames: Array) -> tuple[Tensor, Tensor]:
-        """Converts (n, 3, 120, 160) frames to observations and views on the device."""
-        colour = self._to_device(frames)
+    def _frames(self, fields: Fields) -> tuple[Tensor, Tensor]:
+        """Observations and views; resized here on a GPU, or without Numba."""
+        if self._are_resized:
+            shown = fields["view"] if "view" in fields else fields["frame"]
+            return self._to_device(fields["observation"]), self._to_device(shown)
+        colour = self._to_device(fields["frame"])
         observation_size, view_size = self.spec.observation_shape[1:], self.spec.view_shape[1:]
         small = _resized(colour, observation_size)
         view = small if view_size == observation_size else _resized(colour, view_size)

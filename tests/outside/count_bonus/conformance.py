@@ -2,7 +2,8 @@
 
 from count_bonus.count import CountBonus
 
-from episodic_curiosity.testing.bonuses import NUM_ENVS, BonusConformance
+from episodic_curiosity.testing.bonuses import BonusConformance
+from episodic_curiosity.testing.calls import NUM_ENVS
 
 
 class TestFrames(BonusConformance):

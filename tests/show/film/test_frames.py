@@ -86,7 +86,7 @@ def test_words_stand_apart():
 
 def test_what_was_remembered_is_counted():
     episode = an_episode([(0.0, 0.0)] * 4, remembered=(0, 2))
-    labels = [board()._labels(episode, step)["memories"] for step in range(3)]
+    labels = [board()._labels(episode, step)["added to memory"] for step in range(3)]
     assert labels == ["1", "1", "2"]
 
 

@@ -131,13 +131,13 @@ def assert_nothing_from_elsewhere(content: str) -> None:
     """
     assert not re.search(r"https?:|//\w|@import|<link|<script|<iframe", without_data(content))
     sources = re.findall(r'(?:src|href)="([^"]{0,30})', content)
-    kinds = ("data:image/png;base64,", "data:image/gif;base64,", "#")
+    kinds = (*(f"data:image/{kind};base64," for kind in ("png", "gif", "webp")), "#")
     assert all(source.startswith(kinds) for source in sources)
     assert "url(" not in content
 
 
 def without_data(content: str) -> str:
-    return re.sub(r"data:image/(png|gif);base64,[^\"]*", "", content)
+    return re.sub(r"data:image/(png|gif|webp);base64,[^\"]*", "", content)
 
 
 def parsed(figure: str) -> ElementTree.Element:

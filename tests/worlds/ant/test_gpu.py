@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from episodic_curiosity.bonus.episodic import EpisodicBonus
-from episodic_curiosity.runs.train import Parts
+from episodic_curiosity.runs.learner import Learner
 from episodic_curiosity.worlds.base import Rollout
 from episodic_curiosity.worlds.registry import make_world
 from tests.runs.tiny_runs import METHODS, tiny_run
@@ -25,15 +25,15 @@ def play(method: str, folder: Path) -> tuple[list[Rollout], dict[str, float]]:
     with closing(
         make_world(run.task, num_envs=run.world.num_envs, seed=0, device="cuda", **options)
     ) as world:
-        parts = Parts.make(run, world, folder)
-        if isinstance(parts.curiosity, EpisodicBonus):
-            parts.r_network.fitted.fill_(True)
-        parts.collector.reset()
+        learner = Learner.make(run, world, folder)
+        if isinstance(learner.curiosity, EpisodicBonus):
+            learner.r_network.fitted.fill_(True)
+        learner.collector.reset()
         rollouts = [
             Rollout(*(None if field is None else field.clone() for field in rollout))
-            for rollout in (parts.collector.collect() for _ in range(4))
+            for rollout in (learner.collector.collect() for _ in range(4))
         ]
-        return rollouts, parts.metrics()
+        return rollouts, learner.metrics()
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,5 +1,6 @@
 """What is special about the ant's world; the rest is in the conformance suite."""
 
+import os
 import sys
 
 import pytest
@@ -239,3 +240,22 @@ def test_an_untrained_policy_covers_what_the_paper_says():
 def cells(position: torch.Tensor) -> list[tuple[int, ...]]:
     """As the Grid Oracle counts them: truncated towards zero."""
     return [tuple(cell) for cell in (position / 5).trunc().int().tolist()]
+
+
+def test_a_fork_of_its_process_is_refused_instead_of_waiting_for_ever():
+    world = make()
+    world.reset()
+    world.step(torch.zeros(3, 8))
+    reads, writes = os.pipe()
+    if (child := os.fork()) == 0:
+        for call in (world.reset, lambda: world.step(torch.zeros(3, 8))):
+            try:
+                call()
+            except RuntimeError as error:
+                os.write(writes, f"{error};".encode())
+        os._exit(0)
+    os.close(writes)
+    assert os.waitpid(child, 0)[1] == 0
+    with os.fdopen(reads) as told:
+        assert told.read().count("in the process that made it, got a fork of that;") == 2
+    world.step(torch.zeros(3, 8))

@@ -12,6 +12,7 @@ from episodic_curiosity.runs import build as building
 from episodic_curiosity.runs import train as training
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate_folder import evaluate_run
+from episodic_curiosity.runs.fit import fit
 from episodic_curiosity.runs.metrics_files import read_metrics
 from episodic_curiosity.worlds.registry import make_world, split_tasks
 from tests.runs.tiny_runs import METHODS, NUM_ENVS, tiny_run
@@ -102,7 +103,7 @@ def test_an_r_network_for_many_levels(build, monkeypatch, tmp_path):  # noqa: AR
     with monkeypatch.context() as patch:
         patch.setattr(building, "make_world", make)
         fitted = replace(run, r_network=replace(run.r_network, random_play=play))
-        training.fit(fitted, tmp_path / "net", progress=False)
+        fit(fitted, tmp_path / "net", progress=False)
     assert [world.spec.task for world in made] == 2 * [f"dmlab/{name}" for name in LEVELS]
     run = replace(run, r_network=replace(run.r_network, source=tmp_path / "net"))
     training.train(run, tmp_path / "run", progress=False)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from gymnasium import spaces  # noqa: E402
 
 from episodic_curiosity.worlds.base import World  # noqa: E402
 from episodic_curiosity.worlds.gymnasium import processes  # noqa: E402
-from episodic_curiosity.worlds.gymnasium.processes import _limit_reads  # noqa: E402
+from episodic_curiosity.worlds.gymnasium.processes import _limit_waits  # noqa: E402
 from episodic_curiosity.worlds.registry import make_world  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -31,8 +32,26 @@ class Walk(gymnasium.Env[Any, Any]):
     observation_space = spaces.Box(0, 2**31, (2,), np.float64)
     action_space = spaces.Discrete(2)
 
-    def __init__(self, dies_at: int | None = None, raises_at: int | None = None) -> None:
-        self._dies_at, self._raises_at = dies_at, raises_at
+    def __init__(
+        self,
+        dies_at: int | None = None,
+        raises_at: int | None = None,
+        once: Path | None = None,
+        action_size: int | None = None,
+    ) -> None:
+        """With the file `once` only the copy dies that removes it."""
+        self._dies_at, self._raises_at, self._once = dies_at, raises_at, once
+        if action_size is not None:
+            self.action_space = spaces.Box(-1, 1, (action_size,), np.float32)
+
+    def _dies(self) -> bool:
+        if self._once is None:
+            return True
+        try:
+            self._once.unlink()
+        except FileNotFoundError:
+            return False
+        return True
 
     def _emit(self) -> tuple[Any, dict[str, Any]]:
         position = np.array([self._steps, 0.0, 0.0])
@@ -45,7 +64,7 @@ class Walk(gymnasium.Env[Any, Any]):
 
     def step(self, action):  # noqa: ARG002
         self._steps += 1
-        if self._steps == self._dies_at:
+        if self._steps == self._dies_at and self._dies():
             os._exit(7)
         if self._steps == self._raises_at:
             raise ZeroDivisionError("the ground is gone")
@@ -95,6 +114,31 @@ def test_the_first_episode_begins_in_a_new_process(sent, monkeypatch):
         assert world.step(ACTIONS).observation[:, 0].tolist() == [1.0, 1.0, 1.0]
 
 
+def test_a_process_that_dies_within_its_step_is_replaced(tmp_path):
+    once = tmp_path / "once"
+    once.touch()
+    with closing(walk(dies_at=2, once=once)) as world:
+        world.reset()
+        assert not world.step(ACTIONS).first.any()
+        step = world.step(ACTIONS)
+        assert step.truncated.sum() == 1
+        assert step.observation[:, 0].tolist() == torch.where(step.first, 0.0, 2.0).tolist()
+        assert not world.step(ACTIONS).first.any()
+
+
+def test_a_frozen_process_does_not_take_a_large_action(caplog):
+    """More than the pipe holds: the other side has to read before all of it can be sent."""
+    actions = torch.zeros(3, 200_000)
+    with closing(walk(timeout=1.0, action_size=200_000)) as world:
+        world.reset()
+        assert not world.step(actions).first.any()
+        os.kill(world._env.pids[0], signal.SIGSTOP)
+        step = world.step(actions)
+        assert step.truncated.tolist() == [True, False, False]
+        assert "environment 0: took no command for 1 s" in caplog.text
+        assert not world.step(actions).first.any()
+
+
 @pytest.mark.parametrize("dies_at", [1, 2])
 def test_an_environment_that_fails_again_and_again_ends_the_run(dies_at):
     def play(world: World) -> None:
@@ -109,6 +153,12 @@ def test_an_environment_that_fails_again_and_again_ends_the_run(dies_at):
             world.step(ACTIONS)
 
 
+@pytest.mark.parametrize("timeout", [1e12, 1e30])
+def test_a_timeout_that_no_wait_can_have(timeout):
+    with pytest.raises(ValueError, match="timeout must be at most 1,000,000 seconds, got 1e"):
+        walk(timeout=timeout)
+
+
 def test_an_exception_of_an_environment_is_raised(capfd):
     with closing(walk(raises_at=2)) as world:
         world.reset()
@@ -120,7 +170,7 @@ def test_an_exception_of_an_environment_is_raised(capfd):
 
 def test_an_answer_that_does_not_end_is_given_up():
     ours, theirs = multiprocessing.Pipe()
-    _limit_reads(ours, 1.0)
+    _limit_waits(ours, 1.0)
     os.write(theirs.fileno(), b"\0\0\1\0" + bytes(40))  # 40 of 256 bytes
     assert ours.poll(0.0)
     with pytest.raises(BlockingIOError):

@@ -6,7 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-COUNT, END, ERROR, CRASH, HANG, LEAVE = range(6)
+COUNT, END, ERROR, CRASH, HANG, LEAVE, DAWDLE = range(7)
+SLOW = 0.5  # seconds
 FIELDS = {"count": ((2,), "int64"), "seed": ((), "uint32")}
 
 
@@ -55,6 +56,8 @@ class CountingEngine:
             os.kill(os.getpid(), signal.SIGKILL)
         if action == HANG:
             time.sleep(1000)
+        if action == DAWDLE:
+            time.sleep(SLOW)
         if action == LEAVE:
             Path("left.txt").write_text("in the folder of the worker")
         return float(self._count), action == END

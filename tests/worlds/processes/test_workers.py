@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from episodic_curiosity.support.checks import LONGEST_TIMEOUT
 from episodic_curiosity.worlds.processes.worker import End
-from episodic_curiosity.worlds.processes.workers import Workers
+from episodic_curiosity.worlds.processes.workers import Workers, _Worker
 from tests.worlds.processes.children import eventually, have_ended, members
 from tests.worlds.processes.counting_engine import COUNT, CRASH, END, ERROR, FIELDS, HANG, LEAVE
 
@@ -72,6 +73,18 @@ def test_all_environments_step_together(make):
         assert workers.board.present["count"].tolist() == [[number, -number]] * 5
         assert workers.board.reward.tolist() == [number] * 5
     assert len(workers.pids) == 2
+
+
+def test_simulators_do_not_interrupt_their_worker(make):
+    """Only the worker may interrupt others on its core, when the next command wakes it."""
+    workers = make(helper=True)
+    begin(workers)
+    step(workers, *[COUNT] * 5)
+    for pid in workers.pids:
+        assert os.sched_getscheduler(pid) == os.SCHED_OTHER
+        helpers = set(members(pid)) - {pid}
+        assert helpers
+        assert {os.sched_getscheduler(helper) for helper in helpers} == {os.SCHED_BATCH}
 
 
 def test_ends_by_task_and_by_clock_begin_the_next_episode(make):
@@ -270,6 +283,27 @@ def test_what_cannot_start_says_why(make):
         workers.begin()
 
 
+def test_a_worker_that_fails_before_it_is_asked_says_why(make, monkeypatch):
+    """As the first of many does: all are started before the first is asked."""
+    start = _Worker.start
+
+    def start_and_die(self):
+        start(self)
+        assert eventually(self._has_ended)
+
+    monkeypatch.setattr(_Worker, "start", start_and_die)
+    workers = make(num_envs=1, unknown=True)
+    with pytest.raises(ChildProcessError, match=r'died, last output "TypeError: .*unknown'):
+        workers.begin()
+
+
+def test_a_process_may_take_longer_to_start_than_to_answer(make, caplog):
+    workers = make(timeout=0.01)  # Python alone takes longer
+    begin(workers)
+    assert counts(workers) == [0] * 5
+    assert caplog.text == ""
+
+
 def test_closing_leaves_nothing(make, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
@@ -351,7 +385,13 @@ def test_more_environments_than_fit_are_refused_beforehand(make):
         make(num_envs=10**10)
 
 
-@pytest.mark.parametrize("wrong", [{"num_workers": 0}, {"num_envs": 0}, {"timeout": 0.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"num_workers": 0}, {"num_envs": 0}, {"timeout": 0.0}, {"timeout": 1e7}]
+)
 def test_bad_numbers_are_refused(make, wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         make(**wrong)
+
+
+def test_the_longest_timeout_can_be_waited_for(make):
+    make(timeout=LONGEST_TIMEOUT).begin()

@@ -33,9 +33,9 @@ class TestConformance(WorldConformance):
         self.task = task
 
     def make(self, num_envs: int = NUM_ENVS, seed: int = 7) -> World:
-        return make_world(
-            f"vizdoom/{self.task}", num_envs=num_envs, seed=seed, episode_steps=7, num_workers=2
-        )
+        num_workers = 2 if self.task == "dense" else 1  # to start one costs the most
+        options = {"episode_steps": 7, "num_workers": num_workers}
+        return make_world(f"vizdoom/{self.task}", num_envs=num_envs, seed=seed, **options)
 
 
 @pytest.fixture
@@ -43,6 +43,7 @@ def make():
     made = []
 
     def make(task: str = "dense", num_envs: int = 3, **options) -> ViZDoomWorld:
+        options = {"num_workers": 1} | options
         world = make_world(f"vizdoom/{task}", num_envs=num_envs, seed=1, **options)
         made.append(world)
         return world
@@ -308,6 +309,27 @@ class TestFaults:
         assert "the worker of environments 2 to 4: died" in caplog.text
         assert have_ended([group])
         self.goes_on(world)
+
+    def test_an_engine_is_killed_in_mid_step(self, world):
+        world.begin_step(act(world))
+        os.kill(engines(world.workers.pids)[3], signal.SIGKILL)
+        step = world.end_step()
+        if not step.truncated.any():  # it had taken its action by then
+            step = world.step(act(world))
+        assert int(step.truncated.sum()) == 1
+        self.goes_on(world)
+
+    def test_a_reset_in_mid_step(self, world):
+        world.begin_step(act(world))
+        assert world.reset().first.all()
+        self.goes_on(world)
+
+    def test_closing_in_mid_step(self, world):
+        groups = world.workers.pids
+        world.begin_step(act(world))
+        os.kill(engines(groups)[0], signal.SIGSTOP)
+        world.close()
+        assert have_ended(groups)
 
 
 PARENT = """

@@ -91,7 +91,7 @@ def layered(*shapes: tuple[NDArray[np.bool_], Colour]) -> Image:
 
 
 def plain(inside: NDArray[np.bool_], colour: Colour) -> Image:
-    """Paints a shape in one pure colour: keys and fences have to be told apart."""
+    """Paints a shape in one pure colour, so that keys and fences can be distinguished."""
     return np.concatenate(
         [np.broadcast_to(rgb(colour), (SIZE, SIZE, 3)), 255 * inside[..., None]], axis=2
     ).astype(np.float32)

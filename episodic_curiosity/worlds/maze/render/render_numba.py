@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
 from torch import Tensor
 
-from episodic_curiosity.support.numba_setup import match_threads
+from episodic_curiosity.support.numba_setup import cached, match_threads
 from episodic_curiosity.worlds.lab.elements import Theme
 from episodic_curiosity.worlds.maze.render import camera as lens
 from episodic_curiosity.worlds.maze.render import effects, textures
@@ -147,7 +147,7 @@ def source_stamp() -> NDArray[np.void]:
     return np.empty(0, [(f"sources_{digest[:16]}", np.uint8)])
 
 
-@njit(parallel=True, cache=True)
+@cached(parallel=True)
 def _render(
     _: Any,
     space: Any,
