@@ -35,6 +35,7 @@ def evaluate(arguments: list[str]) -> None:
         evaluate_r_network,
         evaluate_run,
         holds_r_network_alone,
+        remarks_on,
     )
 
     folder = find_folder(options.folder)
@@ -58,4 +59,6 @@ def evaluate(arguments: list[str]) -> None:
         trust=options.trust,
         progress=True,
     )
+    for remark in remarks_on(folder, trust=options.trust):
+        print(remark)
     print(evaluation.report())

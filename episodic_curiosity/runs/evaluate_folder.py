@@ -20,6 +20,7 @@ from episodic_curiosity.reachability.accuracy import pair_accuracy
 from episodic_curiosity.reachability.network import RNetwork
 from episodic_curiosity.reachability.random_play import random_play
 from episodic_curiosity.runs.build import check_fits, load_bonus
+from episodic_curiosity.runs.checkpoints import Checkpoints
 from episodic_curiosity.runs.config import Run
 from episodic_curiosity.runs.evaluate import Evaluation, evaluate
 from episodic_curiosity.runs.presets import resolve
@@ -152,6 +153,17 @@ def evaluate_r_network(
 def holds_r_network_alone(folder: Path) -> bool:
     """True for a folder of `curiosity fit`: an R-network without a run."""
     return (folder / "r_network.safetensors").exists() and not (folder / CONFIG).exists()
+
+
+def remarks_on(folder: Path, *, trust: bool = False) -> Iterator[str]:
+    """A line if the agent in a run's folder is not the one of the complete run."""
+    if has_card(folder):
+        return
+    run = read_run(folder, trust=trust)
+    number = Checkpoints(folder).newest_number  # saved with the agent
+    if number is not None and number < run.num_updates:
+        steps, total = run.steps_after(number), run.steps_after(run.num_updates)
+        yield f"the run is not complete: its agent after {steps:,} of {total:,} steps"
 
 
 def world_of_another_task(world: WorldConfig, task: str) -> WorldConfig:

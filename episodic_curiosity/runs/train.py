@@ -129,6 +129,7 @@ def _begin(
         )
     learner.collector.reset()
     record.checkpoint(0, learner.state_dict() | {"number": 0, "metrics": {}})
+    learner.save(record.folder)  # so that an unfinished run can be evaluated and watched
     return 0, {}
 
 

@@ -27,7 +27,7 @@ FILES = (CARD, CONFIG, *(f"{part}.safetensors" for part in PARTS))  # of a share
 def find_folder(name: str | Path, part: str | None = None) -> Path:
     """Returns the folder of a name, or a path as it is; raises if its card does not fit.
 
-    If the folder has a card, it must list `part`, such as "agent".
+    With a `part`, such as "agent", raises unless the folder has it.
     """
     prefix, _, rest = str(name).partition(":")
     if prefix == PRETRAINED:
@@ -36,16 +36,10 @@ def find_folder(name: str | Path, part: str | None = None) -> Path:
         folder = _from_hub(str(name), rest)
     else:
         folder = Path(name)
-    if not has_card(folder):
-        return folder
-    card = read_card(folder)
-    check_card(folder, card)
-    files = card["files"]
-    if part is not None and f"{part}.safetensors" not in files:
-        held = ", ".join(
-            words for other, words in PARTS.items() if f"{other}.safetensors" in files
-        )
-        raise LoadError(f"{name} has no {PARTS[part]}, only: {held or 'nothing'}")
+    if has_card(folder):
+        check_card(folder, read_card(folder))
+    if part is not None:
+        _check_part(name, folder, part)
     return folder
 
 
@@ -113,6 +107,16 @@ def check_card(folder: Path, card: dict[str, Any]) -> None:
             raise LoadError(f"{folder / CARD} does not describe {name}, which lies beside it")
         if there[name] != listed[name]:
             raise LoadError(f"{folder / CARD} describes another {name} than the one beside it")
+
+
+def _check_part(name: str | Path, folder: Path, part: str) -> None:
+    """Raises unless the folder of this name has the weights of a part."""
+    if not folder.is_dir():
+        raise UnreadableError(f"there is no folder {name}")
+    held = [other for other in PARTS if (folder / f"{other}.safetensors").exists()]
+    if part not in held:
+        only = ", ".join(PARTS[other] for other in held)
+        raise UnreadableError(f"{name} has no {PARTS[part]}{only and f', only: {only}'}")
 
 
 def _shipped(name: str) -> Path:

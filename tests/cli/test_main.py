@@ -76,6 +76,7 @@ def calls(monkeypatch):
         evaluate_run=note,
         evaluate_r_network=note,
         holds_r_network_alone=lambda folder: folder.parts[0] == "nets",
+        remarks_on=lambda folder, **_: ["a remark"] if folder.name == "half" else [],
     )
     for name in ("train", "fit", "evaluate_folder"):
         monkeypatch.setitem(sys.modules, f"episodic_curiosity.runs.{name}", fake)
@@ -286,6 +287,8 @@ def test_evaluate_prints_the_report(calls, capsys):
     options |= {"task": None, "trust": False, "progress": True}
     assert calls == [(Path("runs/x"), options)]
     assert capsys.readouterr().out == "the report\n"
+    call("evaluate runs/half")
+    assert capsys.readouterr().out == "a remark\nthe report\n"
 
 
 def test_evaluate_takes_another_task(calls):

@@ -101,7 +101,7 @@ def test_a_film_has_no_bonus_where_its_r_network_is_not_shared(made, tmp_path):
     (run_without := tmp_path / "run").mkdir()
     for name in ("config.json", "agent.safetensors"):
         shutil.copy(run / name, run_without)
-    with pytest.raises(ec.LoadError, match=r"r_network\.safetensors cannot be read"):
+    with pytest.raises(ec.LoadError, match="has no R-network, only: agent"):
         watch_run(run_without, tmp_path / "c.gif", config)  # of a run it is missing
 
 

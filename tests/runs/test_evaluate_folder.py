@@ -18,18 +18,22 @@ from episodic_curiosity.runs.evaluate_folder import (
     evaluate_r_network,
     evaluate_run,
     holds_r_network_alone,
+    remarks_on,
     world_of_another_task,
 )
 from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.runs.record import write_config
 from episodic_curiosity.runs.stored_run import UntrustedError, read_run
+from episodic_curiosity.runs.train import train
 from episodic_curiosity.support import saving
+from episodic_curiosity.support.files import remove_folder
 from episodic_curiosity.worlds.ant.family import AntConfig
 from episodic_curiosity.worlds.dmlab.family import DMLabConfig
 from episodic_curiosity.worlds.gymnasium.family import GymnasiumConfig
 from episodic_curiosity.worlds.maze.family import MazeConfig
 from episodic_curiosity.worlds.registry import make_world
 from episodic_curiosity.worlds.vizdoom.family import ViZDoomConfig
+from tests.runs.tiny_runs import tiny_run
 from tests.worlds.dmlab.builds import install
 
 
@@ -72,6 +76,9 @@ def test_how_far_it_is_can_be_shown(run_folder, capsys):
 
 
 def test_a_folder_without_a_run(tmp_path):
+    with pytest.raises(saving.LoadError, match="has no agent"):
+        evaluate_run(tmp_path)
+    Agent((3, 36, 36), 9).save(tmp_path)
     with pytest.raises(saving.LoadError, match=r"is no run: it has no config\.json"):
         evaluate_run(tmp_path)
 
@@ -269,3 +276,24 @@ class TestRNetworks:
         assert not holds_r_network_alone(run_folder)
         (run_folder / "config.json").unlink()
         assert holds_r_network_alone(run_folder)
+
+
+class TestRemarks:
+    run = tiny_run("ppo", "maze/sparse", num_updates=2)
+
+    def test_a_complete_run_needs_none(self, tmp_path):
+        train(self.run, tmp_path / "x", progress=False)
+        assert list(remarks_on(tmp_path / "x")) == []
+
+    def test_how_far_a_stopped_run_is(self, tmp_path, monkeypatch):
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("episodic_curiosity.runs.train._update", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(self.run, tmp_path / "x", progress=False)
+        assert Agent.load(tmp_path / "x").config.num_actions == 9  # from the start
+        said = "the run is not complete: its agent after 0 of 80 steps"
+        assert list(remarks_on(tmp_path / "x")) == [said]
+        remove_folder(tmp_path / "x" / "checkpoints")
+        assert list(remarks_on(tmp_path / "x")) == []  # of a table: nothing tells

@@ -64,9 +64,22 @@ def test_where_nothing_is_shipped(tmp_path, monkeypatch):
 
 def test_a_folder_without_a_card_is_taken_as_it_is(tmp_path):
     ec_agent(2).save(tmp_path)
-    assert find_folder(tmp_path, "r_network") == tmp_path
+    assert find_folder(tmp_path, "agent") == tmp_path
     assert find_folder(str(tmp_path / "none")) == tmp_path / "none"
     assert ec.load_agent(tmp_path).config.num_actions == 2
+
+
+def test_a_part_that_is_not_there(tmp_path):
+    with pytest.raises(LoadError) as error:
+        ec.load_agent(tmp_path / "none")
+    assert str(error.value) == f"there is no folder {tmp_path / 'none'}"
+    with pytest.raises(LoadError) as error:
+        ec.load_agent(tmp_path)
+    assert str(error.value) == f"{tmp_path} has no agent"
+    ec_agent(2).save(tmp_path)
+    with pytest.raises(LoadError) as error:
+        ec.RNetwork.load(tmp_path)
+    assert str(error.value) == f"{tmp_path} has no R-network, only: agent"
 
 
 def test_which_names_are_paths():
