@@ -228,7 +228,7 @@ class Agent(nn.Module):
         An array gives an array. Actions are int64, or float32 if continuous. Continuous actions
         are not clipped: clip them to [-1, 1] and scale them to the world's range. An agent that
         sees its memory needs the float32 (B, S) `summary` of a bonus that was shown the
-        observations.
+        observations, (S,) for one.
         """
         is_array = isinstance(observation, np.ndarray)
         batch = torch.as_tensor(observation, device=self.device)
@@ -236,6 +236,8 @@ class Agent(nn.Module):
         batch = batch.unsqueeze(0) if is_one else batch
         shape = self.config.observation_shape
         check_views("observation", batch, shape, self.device, is_scaled=False)
+        if is_one and isinstance(summary, Tensor | np.ndarray) and summary.ndim == 1:
+            summary = summary[None]
         policy = self(batch, self._check_summary(summary, len(batch))).policy
         action: Tensor = policy.mode if deterministic else policy.sample()
         action = action.squeeze(0) if is_one else action
@@ -300,7 +302,8 @@ def load_agent(
     """
     agent = Agent.load(folder, device)
     method = agent.config.summary_of
-    if method is not None and not isinstance(bonus, find_method(method).bonus):
+    inner = getattr(bonus, "inner", bonus)  # of a NormalisedBonus
+    if method is not None and not isinstance(inner, find_method(method).bonus):
         raise ValueError(
             f"the agent in {folder} sees its memory: it needs bonus=, the bonus of {method} "
             f"with keep_summary() called, got {bonus and type(bonus).__name__}"

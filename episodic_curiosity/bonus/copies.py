@@ -1,10 +1,10 @@
 """One bonus in several processes: copies of it pay, one of them learns.
 
 A paying copy has the memories of its own environments and never learns. The learning copy has a
-row for every environment of all paying copies and no memories: it is given the steps that they
-paid and the sums of their running statistics, learns, and returns what it has learnt. So the
-copies pay what a single bonus for all environments would pay. Shapes: N environments of a
-paying copy, M of the learning one, T steps.
+row for every environment of all paying copies, and memories that stay empty: it is given the
+steps that they paid and the sums of their running statistics, learns, and returns what it has
+learnt. So the copies pay what a single bonus for all environments would pay. Shapes: N
+environments of a paying copy, M of the learning one, T steps.
 """
 
 from collections.abc import Mapping
@@ -193,8 +193,8 @@ def _with_extra(bonus: Bonus) -> list[tuple[str, Bonus]]:
 
 
 def _are_equal(some: Tensors, others: Tensors) -> bool:
-    """True if equal to the bit, NaN included: an accuracy may be NaN."""
+    """True if all numbers are equal; NaN equals NaN, as an accuracy may be."""
     return all(
-        torch.equal(one.nan_to_num(), other.nan_to_num())
+        bool(((one == other) | (one.isnan() & other.isnan())).all())
         for one, other in zip(some.values(), others.values(), strict=True)
     )

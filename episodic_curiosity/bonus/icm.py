@@ -22,7 +22,7 @@ from episodic_curiosity.bonus.features import (
     see,
 )
 from episodic_curiosity.bonus.method import Method
-from episodic_curiosity.bonus.own_adam import OwnAdam
+from episodic_curiosity.bonus.own_adam import OwnAdam, finite
 from episodic_curiosity.bonus.recent import RecentTransitions, like_actions, like_observations
 from episodic_curiosity.support.checks import check_number, check_seed, check_taken, check_type
 from episodic_curiosity.support.compiling import compiles, fused, fused_in_training
@@ -174,7 +174,10 @@ class ICM(Bonus):
             loss, metrics = self.model.loss(batch.select(index))
             self.adam.descend(loss)
             told.append(metrics)
-        return {name: float(sum(each[name] for each in told)) / len(told) for name in told[0]}
+        return {
+            name: finite(float(sum(each[name] for each in told)) / len(told))
+            for name in told[0]
+        }
 
     def auxiliary(self) -> Auxiliary | None:
         return self.model if self.adam is None else None

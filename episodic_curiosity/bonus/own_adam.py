@@ -3,6 +3,7 @@
 Shapes: B samples of a minibatch.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -37,10 +38,8 @@ class OwnAdam(nn.Module):
         device = next(iter(weights.values())).device
         self.register_buffer("passes", torch.zeros((), dtype=torch.int64, device=device))
         for name, weight in self._weights.items():
-            self.register_buffer(f"step_{name}", torch.zeros((), device=device))
-            self.register_buffer(f"exp_avg_{name}", torch.zeros_like(weight))
-            self.register_buffer(f"exp_avg_sq_{name}", torch.zeros_like(weight))
-        self._use_buffers()
+            for moment in MOMENTS:
+                self.register_buffer(f"{moment}_{name}", self._adam.state[weight][moment])
 
     def _apply(self, *arguments: Any, **options: Any) -> Self:
         """Moves the buffers, as `to` does, which replaces them."""
@@ -66,7 +65,8 @@ class OwnAdam(nn.Module):
         """Takes four passes of four steps; returns the mean loss, None without samples.
 
         A pass is over a random share of the samples. `loss` takes the (B,) indices of a
-        minibatch, which has at most `most` samples. Synchronises.
+        minibatch, which has at most `most` samples. Synchronises. Raises FloatingPointError if
+        the loss is not finite: the weights are then unusable.
         """
         if num_samples == 0:
             return None
@@ -78,7 +78,7 @@ class OwnAdam(nn.Module):
             order = torch.randperm(num_samples, generator=generator)[: MINIBATCHES * size]
             batches = order.to(self.passes.device).split(size)
             losses += [self.descend(loss(index)) for index in batches]
-        return torch.stack(losses).mean().item()
+        return finite(torch.stack(losses).mean().item())
 
     def new_generator(self) -> torch.Generator:
         """Returns random numbers for another pass, on the CPU; synchronises."""
@@ -95,3 +95,13 @@ class OwnAdam(nn.Module):
         nn.utils.clip_grad_norm_(self._weights.values(), MAX_NORM)
         self._adam.step()
         return loss.detach()
+
+
+def finite(loss: float) -> float:
+    """Returns a mean loss; raises FloatingPointError if it is not finite."""
+    if not math.isfinite(loss):
+        raise FloatingPointError(
+            f"the loss of the bonus became {loss}: lower its learning rate or check the "
+            f"observations"
+        )
+    return loss

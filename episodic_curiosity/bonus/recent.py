@@ -55,6 +55,13 @@ class Recent(nn.Module):
 
     def add(self, where: Tensor, **values: Tensor) -> None:
         """Adds one step of the rows where the (N,) mask is true; never synchronises."""
+        for name, value in values.items():
+            kept: Tensor = getattr(self, name)
+            if value.is_floating_point() != kept.is_floating_point():
+                raise ValueError(
+                    f"{name} must be of dtype {kept.dtype}, got {value.dtype}; if it is an "
+                    f"observation, give observation_dtype={value.dtype}"
+                )
         place = (self.added % len(self.fresh), self._env)
         for name, value in (values | {"fresh": where}).items():
             ring: Tensor = getattr(self, name)

@@ -106,10 +106,10 @@ class RND(Bonus):
 
     def distil(self, now: Sight) -> Distilled:
         """Returns RND's errors and targets of what is seen; keeps what `learn` needs."""
+        self.record(now)
         distilled = self.distillation(now.seen)
         counted = now.rows & self.distillation.is_ready
         self.deviation.add(distilled.error.masked_fill(~now.stepped, 0.0), where=counted)
-        self.record(now)
         return distilled
 
     def record(self, now: Sight) -> None:

@@ -31,6 +31,7 @@ def pair_accuracy(
         pairs: which ones are drawn; None: the paper's.
         seed: of the pairs.
     """
+    r_network.check_ready()
     config = FitConfig(pairs=pairs or PairsConfig())
     check_experience("experience", experience, r_network)
     return accuracy_on(r_network, experience, balanced_pairs(experience, config, seed))

@@ -4,6 +4,7 @@ Savinov et al. 2019, sections 2.1, S2 and S5.5. Shapes: N environments, K memory
 B pairs, D embedding.
 """
 
+import copy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -63,6 +64,9 @@ class RNetwork(nn.Module):
         branches: "shared", one embedding for memories and queries, or "unshared".
         embedding_size: D; None: 512, or that of a custom module, found by trying it.
         frozen_embedding: train the comparator alone, on a random or given embedding.
+
+    With un-shared branches, the second one begins as a copy of a custom embedder with newly
+    drawn weights, or with the same weights if the embedding is frozen.
     """
 
     fitted: Tensor  # () bool, set by training; the bonus of an unfitted network is noise
@@ -128,7 +132,7 @@ class RNetwork(nn.Module):
 
         Rows outside the (N,) mask `where` may hold anything, and so may their embeddings.
         """
-        self._check_ready()
+        self.check_ready()
         check_views("view", view, self.config.view_shape, self.device, where=where)
         # A custom embedder may not compile, and what is compiled here has no gradients.
         is_plain = self.config.embedder == CUSTOM or torch.is_grad_enabled()
@@ -151,7 +155,7 @@ class RNetwork(nn.Module):
     @torch.no_grad()
     def reachable(self, first: Tensor, second: Tensor) -> Tensor:
         """Probabilities (B,) that `second` is within reach of `first`."""
-        self._check_ready()
+        self.check_ready()
         check_views("first", first, self.config.view_shape, self.device)
         check_views("second", second, self.config.view_shape, self.device, len(first))
         return torch.sigmoid(self(first, second))
@@ -185,7 +189,15 @@ class RNetwork(nn.Module):
         with autocast(self.device, dtype):
             return [run_network(branch, inputs).float() for branch in branches]
 
-    def _check_ready(self) -> None:
+    def train(self, mode: bool = True) -> Self:
+        """Leaves a custom embedder that is frozen in evaluation mode."""
+        super().train(mode)
+        if self.config.frozen_embedding and self.config.embedder == CUSTOM:
+            self.branches.eval()
+        return self
+
+    def check_ready(self) -> None:
+        """Raises in training mode."""
         # In training mode normalisation would use, and update, the statistics of this batch.
         if self.training:
             raise RuntimeError("the R-network is in training mode: call its eval() first")
@@ -240,7 +252,10 @@ def _make_branches(
 ) -> list[nn.Module]:
     is_shared = config.branches == "shared"
     if isinstance(embedder, nn.Module):
-        return [embedder] if is_shared else [embedder, another(embedder)]
+        if is_shared:
+            return [embedder]
+        other = copy.deepcopy(embedder) if config.frozen_embedding else another(embedder)
+        return [embedder, other]
     make = EMBEDDERS[config.embedder]
     num_branches = 1 if is_shared else 2
     return [make(config.view_shape, config.embedding_size) for _ in range(num_branches)]

@@ -3,7 +3,8 @@
 Savinov et al. 2019, section 2.3: pairs at most k steps apart are reachable, pairs more than
 gamma * k apart in the same episode are not, distances in between are not used. Not in the
 paper: unreachable pairs of two episodes, for worlds where little is far within one.
-Shapes: T steps, N environments, P pairs, E episodes, M moves of the longest walk.
+Shapes: T steps, N environments, P pairs, E episodes, M moves of the longest walk, S steps that
+an unreachable one is drawn from.
 """
 
 from dataclasses import dataclass, field
@@ -57,6 +58,13 @@ class Pairs(NamedTuple):
         return Pairs(*(field[index] for field in self))
 
 
+class Steps(NamedTuple):
+    """S of the steps of (T, N) trajectories, environment by environment, in order of time."""
+
+    number: Tensor  # (S,) int64, environment * T + time
+    num_steps: int  # T
+
+
 class Episodes(NamedTuple):
     """The E episodes of (T, N) trajectories, including those cut by the ends of the data."""
 
@@ -80,13 +88,14 @@ def draw_pairs(first: Tensor, config: PairsConfig, generator: Generator) -> Pair
             f"got {tuple(first.shape)} of {first.dtype}"
         )
     episodes = find_episodes(first)
+    others = None if config.far_from == "same_episode" else _of_several(episodes, first)
     if config.sampler == "uniform":
-        return _uniform(episodes, first.shape, config, generator)
+        return _uniform(episodes, others, config, generator)
     # Episodes of similar length are walked together: one table for all would be as wide as the
     # longest, and mostly empty.
     doublings = episodes.length.double().log2().long()
     walks = [
-        _walk(episodes.select(doublings == size), first.shape, config, generator)
+        _walk(episodes.select(doublings == size), others, config, generator)
         for size in doublings.unique().tolist()
     ]
     return Pairs(*(torch.cat(fields) for fields in zip(*walks, strict=True)))
@@ -103,8 +112,17 @@ def find_episodes(first: Tensor) -> Episodes:
     return Episodes(env, start, end - start)
 
 
+def _of_several(episodes: Episodes, first: Tensor) -> Steps:
+    """The steps of episodes that have several: one of a single step may be an empty place."""
+    in_order = first.t().reshape(-1)  # environment by environment
+    alone = torch.zeros_like(in_order)
+    num_steps = first.shape[0]
+    alone[(episodes.env * num_steps + episodes.start)[episodes.length == 1]] = True
+    return Steps((~alone).nonzero()[:, 0], num_steps)
+
+
 def _walk(
-    episodes: Episodes, shape: torch.Size, config: PairsConfig, generator: Generator
+    episodes: Episodes, others: Steps | None, config: PairsConfig, generator: Generator
 ) -> Pairs:
     """Walks all these episodes in parallel: each row of an (E, M) table is one episode's walk.
 
@@ -124,7 +142,7 @@ def _walk(
     time, reach = time[row, column], reach[row, column]
 
     here = episodes.select(row)
-    far_env, far, has_far = _draw_far(here, time, shape, config, generator)
+    far_env, far, has_far = _draw_far(here, time, others, config, generator)
     reachable = _coin(time.shape, generator)
     flipped = reachable & _coin(time.shape, generator)
     step, near = here.start + time, here.start + time + reach
@@ -139,7 +157,7 @@ def _walk(
 
 
 def _uniform(
-    episodes: Episodes, shape: torch.Size, config: PairsConfig, generator: Generator
+    episodes: Episodes, others: Steps | None, config: PairsConfig, generator: Generator
 ) -> Pairs:
     """Half reachable and half not, each from steps drawn uniformly from those that have any."""
     device = episodes.length.device
@@ -150,17 +168,17 @@ def _uniform(
     length = episodes.length[episode]
 
     has_near = length > 1
-    if config.far_from == "same_episode":
+    if others is None:
         has_far = (time > config.margin) | (length - 1 - time > config.margin)
     else:
-        has_far = length < episode.shape[0]
+        has_far = has_near & (length < len(others.number))
     half = max(1, episode.shape[0] // STEPS_PER_PAIR // 2)
     near_anchor = _choose(has_near.nonzero(as_tuple=True)[0], half, generator)
     far_anchor = _choose(has_far.nonzero(as_tuple=True)[0], half, generator)
 
     near = _draw_near(time[near_anchor], length[near_anchor], config.k, generator)
     far_env, far, _ = _draw_far(
-        episodes.select(episode[far_anchor]), time[far_anchor], shape, config, generator
+        episodes.select(episode[far_anchor]), time[far_anchor], others, config, generator
     )
     anchor = torch.cat([near_anchor, far_anchor])
     here = episodes.select(episode[anchor])
@@ -183,26 +201,32 @@ def _draw_near(time: Tensor, length: Tensor, k: int, generator: Generator) -> Te
 
 
 def _draw_far(
-    here: Episodes, time: Tensor, shape: torch.Size, config: PairsConfig, generator: Generator
+    here: Episodes,
+    time: Tensor,
+    others: Steps | None,
+    config: PairsConfig,
+    generator: Generator,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """A uniform unreachable step for each of P: environment, time, and whether there is one.
 
-    `here` are the episodes of the P steps, `time` theirs inside it, `shape` is the data's.
+    `here` are the episodes of the P steps, `time` theirs inside it. The step is of the same
+    episode, or else one of the `others`.
     """
-    if config.far_from == "same_episode":
+    if others is None:
         before = (time - config.margin).clamp(min=0)
         after = (here.length - 1 - time - config.margin).clamp(min=0)
         drawn = _below(before + after, generator)
         far = torch.where(drawn < before, drawn, drawn - before + time + config.margin + 1)
         return here.env, here.start + far, before + after > 0
 
-    # All T * N steps in a row, environment by environment, without the step's own episode.
-    num_steps, num_envs = shape
-    others = num_steps * num_envs - here.length
-    drawn = _below(others, generator)
-    own_start = here.env * num_steps + here.start
-    drawn = torch.where(drawn < own_start, drawn, drawn + here.length)
-    return drawn // num_steps, drawn % num_steps, others > 0
+    # The S steps in a row, without those of the step's own episode.
+    number, num_steps = others
+    choices = len(number) - here.length
+    drawn = _below(choices, generator)
+    own = torch.searchsorted(number, here.env * num_steps + here.start)
+    drawn = torch.where(drawn < own, drawn, drawn + here.length)
+    far = number[drawn.clamp(max=len(number) - 1)]
+    return far // num_steps, far % num_steps, choices > 0
 
 
 def _randint(low: int, high: int, shape: tuple[int, int], generator: Generator) -> Tensor:

@@ -39,8 +39,8 @@ def fit_r_network(
     """Trains the R-network in place and marks it as fitted.
 
     Without `held_out` experience the newest steps are held out of training, so that no
-    observation is in both. On a CPU the same seed gives the same weights. If the loss is not
-    finite, the previous weights are restored and FloatingPointError is raised.
+    observation is in both. On a CPU the same seed gives the same weights. A fit that fails
+    restores the previous weights: FloatingPointError if the loss is not finite.
 
     Args:
         r_network: is changed in place.
@@ -77,7 +77,7 @@ def fit_r_network(
                 if iteration % ITERATIONS_PER_CHECK == 0 or iteration == num_iterations - 1:
                     _check_loss(descent.loss, config)
                 advance()
-    except FloatingPointError:
+    except BaseException:
         r_network.load_state_dict(before)
         raise
     finally:

@@ -192,6 +192,8 @@ def test_it_is_saved_and_loaded_with_a_bonus_alone(tmp_path):
         agent.act(torch.rand(2, 4))
     with pytest.raises(ValueError, match=r"summary must have shape \(3, 8\), got \(2, 8\)"):
         agent.act(torch.rand(3, 4), summary=bonus.summary)
+    assert agent.act(torch.rand(4), summary=bonus.summary[0]).shape == ()
+    ec.load_agent(tmp_path, bonus=ec.NormalisedBonus(bonus))
     array = bonus.summary.numpy()
     assert agent.act(torch.rand(2, 4).numpy(), summary=array).shape == (2,)
     for wrong, message in (

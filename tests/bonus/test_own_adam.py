@@ -6,7 +6,10 @@ import pytest
 import torch
 from torch import nn
 
+import episodic_curiosity as ec
+from episodic_curiosity.bonus.etd import ETDConfig
 from episodic_curiosity.bonus.own_adam import OwnAdam
+from episodic_curiosity.bonus.rnd import RNDConfig
 
 
 def test_four_passes_over_a_share_in_four_minibatches():
@@ -32,6 +35,33 @@ def test_four_passes_over_a_share_in_four_minibatches():
     adam.fit(2, loss, share=0.1)
     assert [len(index) for index in seen] == [1] * 8
     assert adam.fit(0, loss) is None
+
+
+@pytest.mark.parametrize(
+    "bonus",
+    [
+        ec.RND((4,), 2, RNDConfig(learning_rate=1e30)),
+        ec.ETD((4,), 2, ETDConfig(learning_rate=1e30)),
+        ec.ICM((4,), 2, num_actions=3, learning_rate=1e30),
+    ],
+    ids=lambda bonus: type(bonus).__name__,
+)
+def test_a_bonus_that_diverges_says_so_when_it_learns(bonus):
+    generator = torch.Generator().manual_seed(0)
+
+    def play_and_learn():
+        bonus.begin(torch.randn(2, 4, generator=generator))
+        for _ in range(60):
+            action = torch.randint(3, (2,), generator=generator)
+            bonus.bonus(torch.randn(2, 4, generator=generator), action=action)
+        bonus.learn()
+
+    def learn_four_times():
+        for _ in range(4):
+            play_and_learn()
+
+    with pytest.raises(FloatingPointError, match=r"the loss of the bonus became (nan|inf)"):
+        learn_four_times()
 
 
 def test_beside_torchs_adam_and_resumed_to_the_bit():

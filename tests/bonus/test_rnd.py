@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import episodic_curiosity as ec
 from episodic_curiosity.bonus.ec_rnd import ECRNDConfig
 from episodic_curiosity.bonus.ngu import NGUConfig
 from episodic_curiosity.bonus.rnd import RND, RNDConfig
@@ -69,6 +70,17 @@ def test_a_rollout_is_learnt_as_recorded_steps_are():
     state = other.distillation.state_dict()
     for name, tensor in one.distillation.state_dict().items():
         assert torch.equal(tensor, state[name]), name
+
+
+def test_observations_of_another_type_are_refused_before_they_change_anything():
+    frames = ec.RND((3, 42, 42), 2)
+    with pytest.raises(ValueError, match=r"must be of dtype torch\.uint8, got torch\.float32"):
+        frames.begin(torch.rand(2, 3, 42, 42))
+    assert not frames.recent.added.any()
+    vectors = ec.RND((4,), 2)
+    with pytest.raises(ValueError, match=r"give observation_dtype=torch\.uint8"):
+        vectors.begin(torch.zeros(2, 4, dtype=torch.uint8))
+    ec.RND((4,), 2, observation_dtype=torch.uint8).begin(torch.zeros(2, 4, dtype=torch.uint8))
 
 
 def test_bad_input():

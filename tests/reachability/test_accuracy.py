@@ -1,5 +1,6 @@
 """The accuracy of an R-network."""
 
+import pytest
 import torch
 
 import episodic_curiosity as ec
@@ -13,3 +14,5 @@ def test_accuracy_counts_near_and_far_alike():
         r_network.comparator.output.bias.copy_(torch.tensor([-50.0, 50.0]))
     walk = random_walk(40, num_envs=20, seed=0)  # few far pairs
     assert ec.pair_accuracy(r_network, walk) == 0.5
+    with pytest.raises(RuntimeError, match="in training mode: call its eval"):
+        ec.pair_accuracy(r_network.train(), walk)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from episodic_curiosity import LoadError, RNetwork
+from episodic_curiosity import FitConfig, Frames, LoadError, RNetwork, fit_r_network
 from episodic_curiosity.support import saving
 
 
@@ -36,6 +36,26 @@ def test_any_module_can_embed(comparator, branches, tmp_path):
     r_network.save(tmp_path)
     loaded = RNetwork.load(tmp_path, embedder=own_embedder())
     assert torch.equal(loaded.embed(view).asked, embeddings.asked)
+
+
+@pytest.mark.parametrize("branches", ["shared", "unshared"])
+def test_a_frozen_embedder_stays_as_it_was_given(branches):
+    module = own_embedder().append(nn.Dropout())
+    r_network = RNetwork(
+        (1, 2, 5), embedder=module, comparator="mlp", branches=branches, frozen_embedding=True
+    )
+    views = torch.randint(256, (300, 2, 1, 2, 5), dtype=torch.uint8)
+    expected = module.eval()(views[:3, 0] / 255)
+    weights = [weight.clone() for weight in r_network.comparator.parameters()]
+    fit_r_network(
+        r_network,
+        Frames(views, torch.zeros(300, 2, dtype=torch.bool)),
+        FitConfig(iterations=3, batch_size=8),
+    )
+    changed = zip(weights, r_network.comparator.parameters(), strict=True)
+    assert any(not torch.equal(before, after) for before, after in changed)
+    for branch in r_network.branches:
+        assert torch.equal(branch(views[:3, 0] / 255), expected)
 
 
 def test_an_embedder_of_ones_own_is_given_again(tmp_path):

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from episodic_curiosity.reachability.pairs import Pairs, PairsConfig, draw_pairs, find_episodes
+from episodic_curiosity.reachability.recorded import RecordedSteps
 
 SAMPLERS = ("offline", "online", "uniform")
 
@@ -94,6 +95,21 @@ def test_partners_from_other_episodes_are_uniform_over_their_steps(sampler):
     others = torch.cat([counts[0, :20], counts[1]])
     assert expected > 20
     assert (others - expected).abs().max() < 5 * expected.sqrt()
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_what_was_never_recorded_is_in_no_pair(sampler):
+    """Environments that hold 100, 20 and no steps: the empty ones are frames of zeros."""
+    steps = RecordedSteps(100, 3, (1,), torch.float32, torch.device("cpu"))
+    for time in range(100):
+        stepped = torch.tensor([True, time < 20, False])
+        steps.add(torch.ones(3, 1), torch.tensor([time % 25 == 0, time == 0, False]), stepped)
+    experience = steps.newest()
+    for seed in range(20):
+        pairs = draw(experience.first, seed, sampler=sampler, k=2, far_from="other_episodes")
+        assert (~pairs.reachable).sum() > 5
+        for time, env in ((pairs.first, pairs.first_env), (pairs.second, pairs.second_env)):
+            assert (experience.views(time, env) == 1).all()
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)

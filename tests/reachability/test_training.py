@@ -8,6 +8,7 @@ import torch
 
 import episodic_curiosity as ec
 from episodic_curiosity.reachability import training
+from episodic_curiosity.reachability.batches import NoPairsError, batches_of
 from examples.ring import VIEW_SHAPE, random_walk
 
 QUICK = ec.FitConfig(iterations=3, batch_size=8)
@@ -82,6 +83,24 @@ def test_a_loss_that_is_not_a_number_is_an_error_and_leaves_the_weights_from_bef
         ec.fit_r_network(r_network, walk, ec.FitConfig(iterations=20, learning_rate=1e30))
     assert all(torch.equal(a, b) for a, b in zip(before, weights(r_network), strict=True))
     assert not r_network.training
+
+
+def test_a_fit_that_runs_out_of_pairs_leaves_the_weights_from_before(monkeypatch):
+    walk = random_walk(300, num_envs=3, seed=0)
+    r_network = new_network()
+    ec.fit_r_network(r_network, walk, QUICK)
+    before = [weight.clone() for weight in weights(r_network)]
+
+    def two_batches(*arguments):
+        found = batches_of(*arguments)
+        yield next(found)
+        yield next(found)
+        raise NoPairsError("no pairs")
+
+    monkeypatch.setattr(training, "batches_of", two_batches)
+    with pytest.raises(NoPairsError):
+        ec.fit_r_network(r_network, walk, QUICK)
+    assert all(torch.equal(a, b) for a, b in zip(before, weights(r_network), strict=True))
 
 
 def test_an_interrupted_fit_leaves_the_network_ready_for_use():
