@@ -6,6 +6,7 @@ Shapes: N environments.
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Discrete, MultiDiscrete, Space
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from episodic_curiosity.adapters.attached import AttachedBonus
@@ -88,7 +89,7 @@ class CuriousVectorEnv(VectorWrapper[Any, Any, Any, Any, Array]):
             stepped_to, begins, stepped = now, self._is_reset_next, ~self._is_reset_next
         else:
             stepped_to, begins, stepped = now, None, None
-        action = _as_array(actions)
+        action = _as_array(actions, self.single_action_space)
         bonus = self.curiosity.pay(stepped_to, action=action, where=stepped).cpu().numpy()
         if begins is not None:
             self.curiosity.begin(now, where=begins)
@@ -115,18 +116,29 @@ class CuriousVectorEnv(VectorWrapper[Any, Any, Any, Any, Array]):
     def _before_reset(self, now: Array, info: dict[str, Any], ended: Array) -> Array:
         """Returns the views (N, ...) after the step; in `now`, new episodes have begun."""
         if isinstance(self.view, FromInfo):
-            return with_rows(now, ended, _from(info["final_info"], self.view)[ended])
+            return with_rows(now, ended, _from(info["final_info"], self.view, ended))
         final = stacked(self.single_observation_space, list(info["final_obs"][ended]))
         return with_rows(now, ended, self.view(final))
 
 
-def _from(info: dict[str, Any], view: FromInfo) -> Array:
+def _from(info: dict[str, Any], view: FromInfo, rows: Any = slice(None)) -> Array:
+    """What curiosity sees in the info of some rows."""
     if view.key not in info:
         raise ValueError(f"info must have {view.key!r}, got {', '.join(info) or 'nothing'}")
-    found: Array = info[view.key]
-    return found
+    found: Array = info[view.key][rows]
+    if found.dtype != object:
+        return found
+    # Gymnasium batches tuples and lists as objects, None where there is none.
+    nothing = np.zeros_like(next(row for row in found if row is not None))
+    return np.stack([nothing if row is None else row for row in found])
 
 
-def _as_array(actions: Any) -> Array | None:
-    """Actions (N, ...) for bonuses that depend on them; None for tuples and dicts of spaces."""
-    return None if isinstance(actions, dict | tuple) else np.asarray(actions)
+def _as_array(actions: Any, space: Space[Any]) -> Array | None:
+    """Actions (N, ...) for bonuses that depend on them; None for tuples and dicts of spaces.
+
+    Discrete actions are numbered from 0.
+    """
+    if isinstance(actions, dict | tuple):
+        return None
+    start = space.start if isinstance(space, Discrete | MultiDiscrete) else None
+    return np.asarray(actions) if start is None else np.asarray(actions) - start

@@ -6,6 +6,7 @@ runners saw, and sends the runners what has changed.
 Shapes: N environments of a runner, R runners.
 """
 
+import inspect
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -33,7 +34,7 @@ def add_curiosity(
     view: View | FromInfo = same,
     weight: float = 1.0,
 ) -> AlgorithmConfig:
-    """Adds a bonus to the rewards of training, not of evaluation; returns the config.
+    """Adds a bonus to the rewards of training, not of evaluation runners; returns the config.
 
     Call it after `config.env_runners` and `config.callbacks`. In the results,
     `episode_return_mean` includes the bonus; `episode_task_return_mean` and
@@ -61,7 +62,7 @@ def add_curiosity(
     make = partial(CuriosityConnector, make_bonus=make_bonus, num_envs=num_envs)
 
     def make_connectors(env: Any, spaces: Any, device: Any) -> list[ConnectorV2]:
-        behind = () if others is None else force_list(others(env, spaces, device))
+        behind = () if others is None else _made_by(others, env, spaces, device)
         return [make(view=view, weight=weight), *behind]
 
     config.env_runners(env_to_module_connector=make_connectors)  # type: ignore[arg-type]
@@ -70,6 +71,15 @@ def add_curiosity(
     started = config.callbacks_on_algorithm_init
     config.callbacks(on_algorithm_init=[*force_list(started), _check_callback])
     return config
+
+
+def _made_by(others: Any, env: Any, spaces: Any, device: Any) -> list[ConnectorV2]:
+    """The connectors of the user's function, which may take the environment alone."""
+    try:
+        inspect.signature(others).bind(env, spaces, device)
+    except TypeError:
+        return list(force_list(others(env)))
+    return list(force_list(others(env, spaces, device)))
 
 
 class CuriosityCallback(RLlibCallback):

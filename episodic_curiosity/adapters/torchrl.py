@@ -66,7 +66,7 @@ class CuriosityTransform(Transform):  # type: ignore[misc]
         self, tensordict: TensorDictBase, tensordict_reset: TensorDictBase
     ) -> TensorDictBase:
         if self.curiosity.training:
-            rows = _rows(tensordict, "_reset")
+            rows = self._rows(tensordict, "_reset")
             self.curiosity.begin(self._see(tensordict_reset), where=rows)
         return tensordict_reset
 
@@ -81,7 +81,7 @@ class CuriosityTransform(Transform):  # type: ignore[misc]
             paid = self.curiosity.pay(
                 self._see(next_tensordict),
                 action=self._action(tensordict),
-                where=_rows(tensordict, "_step"),
+                where=self._rows(tensordict, "_step"),
             )
             bonus.copy_(paid.view(bonus.shape))
         next_tensordict.set("task_reward", task_reward)
@@ -120,6 +120,11 @@ class CuriosityTransform(Transform):  # type: ignore[misc]
         )
         return rows.to(self.curiosity.bonus.device)
 
+    def _rows(self, tensordict: TensorDictBase, key: str) -> Tensor | None:
+        """The (N,) mask of a partial reset or step; None: all rows."""
+        mask: Any = tensordict.get(key, None)
+        return None if mask is None else mask.reshape(-1).to(self.curiosity.bonus.device)
+
     @property
     def _is_one_hot(self) -> bool:
         return isinstance(self.parent.full_action_spec.get("action", None), OneHot)
@@ -133,9 +138,3 @@ def _observation(tensordict: TensorDictBase) -> Tensor:
         )
     observation: Tensor = tensordict["observation"]
     return observation
-
-
-def _rows(tensordict: TensorDictBase, key: str) -> Tensor | None:
-    """The (N,) mask of a partial reset or step; None: all rows."""
-    mask: Any = tensordict.get(key, None)
-    return None if mask is None else mask.reshape(-1)

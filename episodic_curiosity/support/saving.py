@@ -145,7 +145,8 @@ def check_writable(path: Path) -> None:
 def write_atomically(contents: Mapping[Path, bytes | Iterable[Packed]]) -> None:
     """Replaces files, each in one step: a reader sees the old content or the new, no part.
 
-    All are on disk before the first is replaced, and they are replaced in the order given.
+    All are on disk before the first is replaced, and they are replaced in the order given. For
+    one writer of a path at a time: two would write to the same new file.
     """
     with contextlib.ExitStack() as stack:
         for path, content in contents.items():

@@ -202,7 +202,10 @@ class Television:
         size = (rows, columns)
         picture = self._images[size][shown] if self._images else self._noise(shown, size)
         frames = frames.clone()
-        frames[:, :, -rows:, -columns:] = picture
+        # Frames of floats are in [0, 1].
+        frames[:, :, -rows:, -columns:] = (
+            picture / 255 if frames.is_floating_point() else picture
+        )
         return frames
 
     def _noise(self, shown: Tensor, size: tuple[int, int]) -> Tensor:

@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict
+from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 
@@ -95,6 +95,43 @@ def test_positions_come_from_the_info(mode):
         assert len(transitions) > 20
         for transition in transitions:
             assert transition.bonus == pytest.approx(0.0524691)
+
+
+class Tuples(gymnasium.Wrapper):
+    """Positions are tuples, and actions are numbered from 1."""
+
+    action_space = Discrete(4, start=1)
+
+    def reset(self, **options):
+        observation, info = self.env.reset(**options)
+        return observation, {"position": tuple(info["position"].tolist())}
+
+    def step(self, action):
+        *rest, info = self.env.step(action - 1)
+        return *rest, {"position": tuple(info["position"].tolist())}
+
+
+@MODES
+def test_positions_may_be_tuples(mode):
+    def bonuses(wrap):
+        envs = [lambda env=env: wrap(Clockwork(env)) for env in range(NUM_ENVS)]
+        envs = SyncVectorEnv(envs, autoreset_mode=mode)
+        oracle = ec.GridOracle(NUM_ENVS, episode_steps=5, cell=1.0)
+        return play(GymnasiumLoop(CuriousVectorEnv(envs, oracle, view=FromInfo("position"))))
+
+    assert bonuses(Tuples) == bonuses(lambda env: env)
+
+
+def test_actions_are_numbered_from_0():
+    def paid(wrap, start):
+        envs = [lambda env=env: wrap(Clockwork(env)) for env in range(NUM_ENVS)]
+        icm = ec.ICM((4,), NUM_ENVS, num_actions=4)
+        envs = CuriousVectorEnv(SyncVectorEnv(envs), icm)
+        envs.reset()
+        taken = [np.full(NUM_ENVS, start + number % 4) for number in range(9)]
+        return [envs.step(actions)[-1]["bonus"].tolist() for actions in taken]
+
+    assert paid(Tuples, 1) == paid(lambda env: env, 0)
 
 
 def test_an_info_without_the_key_is_refused():

@@ -16,6 +16,7 @@ pytest.importorskip("ray.rllib")
 from ray.rllib.algorithms.algorithm import Algorithm  # noqa: E402
 from ray.rllib.algorithms.ppo import PPOConfig  # noqa: E402
 from ray.rllib.callbacks.callbacks import RLlibCallback  # noqa: E402
+from ray.rllib.connectors.env_to_module import FlattenObservations  # noqa: E402
 from ray.rllib.core.columns import Columns  # noqa: E402
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig  # noqa: E402
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec  # noqa: E402
@@ -388,6 +389,18 @@ def test_unequal_shares_are_recorded_in_their_rows():
     # The shorter ones begin later, after two empty steps.
     assert newest.first[:3, NUM_ENVS:].all()
     assert newest.views(torch.tensor([2]), torch.tensor([4]))[0, 1:3].tolist() == [0, 0]
+
+
+def test_connectors_of_the_user_may_take_the_environment_alone():
+    """RLlib accepts this outdated signature, too."""
+    flatten = FlattenObservations()
+    for theirs in (lambda env: flatten, lambda env, spaces, device: [flatten]):  # noqa: ARG005
+        config = PPOConfig().environment(lambda _: Clockwork(0))
+        config.env_runners(env_to_module_connector=theirs, num_envs_per_env_runner=2)
+        add_curiosity(config, lambda num_envs: ec.ConstantBonus(num_envs))
+        ours, behind = config._env_to_module_connector(None, None, None)
+        assert isinstance(ours, CuriosityConnector)
+        assert behind is flatten
 
 
 # Refits after 96 steps, of two runners with three environments each.

@@ -84,6 +84,22 @@ def test_black_at_the_start_and_only_in_the_lower_right_quadrant(programme):
         assert (frames == 100).all()
 
 
+@pytest.mark.parametrize("programme", PROGRAMMES)
+def test_frames_of_floats_stay_within_0_and_1(programme):
+    class Light(Grey):
+        """Frames of floats."""
+
+        def _emit(self, first: bool) -> Step:
+            step = super()._emit(first)
+            return step._replace(observation=step.observation / 255, view=step.view / 255)
+
+    dark, light = (Television(world, programme, seed=0) for world in (Grey(), Light()))
+    dark.reset()
+    light.reset()
+    shown = dark.step(act(IDLE, IDLE, IDLE)).observation
+    assert torch.equal(light.step(act(IDLE, IDLE, IDLE)).observation, shown / 255)
+
+
 def test_images_change_with_the_switch_alone():
     tv = Television(Grey(), "image-action-10", seed=0)
     assert tv.spec.action_names == ("left", "right", "switch")

@@ -13,6 +13,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import time
 import traceback
 import weakref
@@ -39,6 +40,7 @@ from episodic_curiosity.support.checks import check_timeout
 from episodic_curiosity.worlds.processes.faults import MAX_RESTARTS, FaultLimit
 
 PATIENCE = 2.0  # seconds that processes get to exit
+PARENT_CHECKS = 0.5  # seconds between checks that the parent is alive
 START = 60.0  # seconds that a new process gets at least: it may have to import everything
 
 logger = logging.getLogger(__name__)
@@ -69,7 +71,7 @@ class EnvProcesses(VectorEnv[Any, Any, Array]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         context: Any = multiprocessing.get_context()
         memory = create_shared_memory(self.single_observation_space, num_envs, context)
-        self._shared = read_from_shared_memory(self.single_observation_space, memory, num_envs)
+        self._memory = memory
         self._timeout = timeout
         self._deadline = 0.0  # for the answers to the latest command
         self._seeds: Sequence[int | None] = [None] * num_envs
@@ -199,7 +201,11 @@ class EnvProcesses(VectorEnv[Any, Any, Array]):
 
     def _observed(self) -> Any:
         """A copy: processes overwrite the shared memory in the next step."""
-        self._observations = deepcopy(self._shared)
+        space = self.single_observation_space
+        # Read anew each time: texts are decoded here.
+        self._observations = deepcopy(
+            read_from_shared_memory(space, self._memory, self.num_envs)
+        )
         return self._observations
 
     def _batched(self, infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -232,6 +238,7 @@ class _Process:
         self._pipe, theirs = self._context.Pipe()
         _limit_waits(self._pipe, self._timeout)
         self._failure = ""  # of the latest command
+        self._is_killed = False
         self._process = self._context.Process(
             target=_serve, args=(theirs, self._pipe, *self._arguments), daemon=True
         )
@@ -264,7 +271,8 @@ class _Process:
         except BlockingIOError:
             raise _ProcessFailure(f"no end of its answer for {self._timeout:g} s") from None
         except (EOFError, OSError):
-            self._process.join(PATIENCE)
+            wait([self._process.sentinel], PATIENCE)
+            self._kill()
             raise _ProcessFailure(f"exit code {self._process.exitcode}") from None
         if not is_good:
             raise ChildProcessError(f"an environment raised {answer}")
@@ -273,12 +281,19 @@ class _Process:
     def stop(self, patience: float) -> None:
         """Ends the process and those it has started, by force after `patience` seconds."""
         wait([self._process.sentinel], patience)
+        self._kill()
+        self._pipe.close()
+
+    def _kill(self) -> None:
+        """Kills the process and those it has started, unless this was done before."""
+        if self._is_killed:
+            return
+        self._is_killed = True
         # Not reaped yet, so its process id cannot have been reused.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.kill()  # it may not lead a group yet
         self._process.join()
-        self._pipe.close()
 
 
 def _serve(
@@ -286,6 +301,7 @@ def _serve(
 ) -> None:
     """Executes commands until the other side of the pipe is closed."""
     os.setpgrp()  # also leaves Ctrl-C in a terminal to the parent
+    threading.Thread(target=_die_with, args=(os.getppid(),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parents.close()
@@ -300,6 +316,16 @@ def _serve(
             traceback.print_exc()
             reason = str(error).partition("\n")[0]
             pipe.send((False, f"{type(error).__name__}: {reason}"))
+
+
+def _die_with(parent: int) -> None:
+    """Kills this process and those it has started once its parent has ended.
+
+    Runs in a thread: the environment may be frozen, or in a long step.
+    """
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECKS)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _received(pipe: Connection) -> tuple[str, Any] | None:

@@ -116,6 +116,7 @@ class GymnasiumWorld:
 
     def reset(self, seed: int | None = None) -> Step:
         """Starts a new episode in every environment; a seed restarts the episode sequence."""
+        self._check_open()
         if self._is_within:
             self.end_step()
         seed = self._next_seed if seed is None else seed
@@ -158,10 +159,15 @@ class GymnasiumWorld:
 
     def _chosen(self, actions: Tensor) -> Any:
         """The actions as the environments take them."""
+        self._check_open()
         if not self._begun:
             raise RuntimeError("call reset() first: no episode has begun")
         self._check_between()
         return self._actions.to_host(actions, self.spec.num_envs)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("this world is closed")
 
     def _check_between(self) -> None:
         if self._is_within:

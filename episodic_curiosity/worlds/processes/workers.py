@@ -116,9 +116,13 @@ class Workers:
     def begin(self) -> None:
         """Starts the episode of `board.seed` in every environment."""
         self._check_open()
-        for worker in self._crew:
-            if worker.process is None:
-                worker.start()
+        try:
+            for worker in self._crew:
+                if worker.process is None:
+                    worker.start()
+        except OSError:
+            self.close()  # some have started, others have not
+            raise
         self._ask(BEGIN)
         for worker, failure in self._await().items():
             logger.warning("%s: %s; restarted", worker, failure)
@@ -196,6 +200,7 @@ class Workers:
         for name, field in board.present.items():
             board.final[name][lost] = field[lost]
         board.reward[lost], board.end[lost] = 0.0, End.BY_FAULT
+        board.reward[rows][board.rests[rows]] = 0.0  # a slice: no copy
         self._rest()
         for _ in range(MAX_RESTARTS):
             worker.stop(patience=0.0)
@@ -262,15 +267,19 @@ class _Worker:
             "socket": theirs.fileno(),
         }
         with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", str(SCRIPT), json.dumps(settings)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(memory, theirs.fileno()),
-                start_new_session=True,
-                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-            )
+            try:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-P", str(SCRIPT), json.dumps(settings)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(memory, theirs.fileno()),
+                    start_new_session=True,
+                    env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+                )
+            except OSError:  # no memory, or too many processes
+                shutil.rmtree(self._folder, ignore_errors=True)
+                raise
 
     def ask(self, command: bytes) -> None:
         """Sends a command; `wait` reports failures."""

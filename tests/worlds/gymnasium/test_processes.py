@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +22,7 @@ from episodic_curiosity.worlds.base import World  # noqa: E402
 from episodic_curiosity.worlds.gymnasium import processes  # noqa: E402
 from episodic_curiosity.worlds.gymnasium.processes import _limit_waits  # noqa: E402
 from episodic_curiosity.worlds.registry import make_world  # noqa: E402
+from tests.worlds.processes.children import have_ended, members  # noqa: E402
 
 pytestmark = pytest.mark.slow
 ACTIONS = torch.zeros(3, dtype=torch.int64)
@@ -103,6 +105,64 @@ def test_a_killed_or_frozen_process_is_replaced_and_its_episode_truncated(sent, 
         assert step.truncated.tolist() == [True, False, True]  # their fifth step
         assert step.observation[:, 0].tolist() == [0.0, 1.0, 0.0]
         assert step.final_observation[:, 0].tolist() == [5.0, 0.0, 5.0]
+
+
+PARENT = """
+    import time
+    import gymnasium
+    import numpy as np
+    from gymnasium.spaces import Box, Discrete
+    from episodic_curiosity.worlds.gymnasium.processes import EnvProcesses
+
+    class Slow(gymnasium.Env):
+        observation_space, action_space = Box(0, 1, (2,)), Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros(2, np.float32), {}
+
+        def step(self, action):
+            time.sleep(1000 * action)
+            return np.zeros(2, np.float32), 0.0, False, False, {}
+
+    envs = EnvProcesses(Slow, 3, 1000.0)
+    envs.reset()
+    envs.begin_step(np.array([0, 0, 1]))
+    print(*envs.pids, flush=True)
+    time.sleep(1000)
+"""
+
+
+def test_nothing_outlives_a_killed_parent():
+    """With one environment, which has the others' pipes, in a long step."""
+    command = [sys.executable, "-c", textwrap.dedent(PARENT)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
+        groups = [int(pid) for pid in parent.stdout.readline().split()]
+        assert all(members(group) for group in groups)
+        parent.kill()
+    assert have_ended(groups)
+
+
+class Talk(Walk):
+    """Says its number of steps."""
+
+    observation_space = spaces.Dict(
+        {"said": spaces.Text(4, charset="0123456789"), "steps": spaces.Box(0, 9, (1,))}
+    )
+
+    def _emit(self):
+        said = {"said": str(self._steps), "steps": np.float32([self._steps])}
+        return said, {}
+
+
+def test_texts_are_the_newest():
+    with closing(processes.EnvProcesses(Talk, 2, 60.0)) as envs:
+        observation, _ = envs.reset(seed=[1, 2])
+        assert observation["said"] == ("0", "0")
+        kept, *_ = envs.step(np.zeros(2, np.int64))
+        observation, *_ = envs.step(np.zeros(2, np.int64))
+        assert (kept["said"], observation["said"]) == (("1", "1"), ("2", "2"))
+        assert observation["steps"].tolist() == [[2.0], [2.0]]
+        assert kept["steps"].tolist() == [[1.0], [1.0]]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 ENGINE = (Path(__file__).with_name("counting_engine.py"), "CountingEngine")
 ROOT = Path(__file__).parents[3]
 TIMEOUT = 20.0
+POPEN = subprocess.Popen
 
 
 @pytest.fixture
@@ -267,6 +268,7 @@ def test_a_worker_that_dies_begins_no_episode_that_nobody_plays(make, tmp_path):
     workers.board.seed[:] = range(20, 25)
     ends = step(workers, CRASH, *[COUNT] * 4)  # it rests, and does nothing
     assert ends == GOES_ON
+    assert workers.board.reward[0] == 0
     ends = step(workers, COUNT, CRASH, *[COUNT] * 3)
     assert ends == [End.NOT_YET, *[End.BY_FAULT] * 4]
     assert log.read_text().split()[5:] == ["22", "23", "24"]
@@ -297,6 +299,16 @@ def test_a_worker_that_fails_before_it_is_asked_says_why(make, monkeypatch):
         workers.begin()
 
 
+def test_the_reward_of_a_final_episode_is_paid_once(make):
+    workers = make(num_workers=1)
+    begin(workers)
+    workers.board.is_final[4] = True
+    step(workers, *[COUNT] * 4, END)
+    assert workers.board.reward[4] == 1
+    assert step(workers, CRASH, *[COUNT] * 4) == [*[End.BY_FAULT] * 4, End.NOT_YET]
+    assert workers.board.reward.tolist() == [0] * 5
+
+
 def test_a_process_may_take_longer_to_start_than_to_answer(make, caplog):
     workers = make(timeout=0.01)  # Python alone takes longer
     begin(workers)
@@ -317,6 +329,24 @@ def test_closing_leaves_nothing(make, tmp_path, monkeypatch):
     workers.close()
     assert have_ended(pids)
     assert [path.name for path in tmp_path.rglob("*")] == ["temporary"]
+
+
+def test_a_process_that_cannot_be_made_leaves_nothing(make, tmp_path, monkeypatch):
+    workers = make()
+    made = []
+
+    def one(*arguments, **options):
+        if made:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        made.append(POPEN(*arguments, **options))
+        return made[0]
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(subprocess, "Popen", one)
+    with pytest.raises(BlockingIOError, match="temporarily unavailable"):
+        begin(workers)
+    assert have_ended([made[0].pid])
+    assert not list(tmp_path.iterdir())
 
 
 def test_being_forgotten_closes_it():
