@@ -69,11 +69,10 @@ def _title(plain: Sequence[Trained], curious: Sequence[Trained]) -> str:
 
 
 def _lead(one: Trained) -> str:
-    actions = len(one.evaluation.action_shares)
     return (
-        f"Both learnt from pictures, for {one.steps:,} steps with {actions} actions, and play "
-        "here in mazes that they have never seen. Only the curious agent gets a bonus, for "
-        "views that are far from everything it remembers."
+        f"Both learnt from pictures, for {one.steps:,} steps, and play here in mazes that they "
+        "have never seen. Only the curious agent gets a bonus, for views that are far from "
+        "everything it remembers."
     )
 
 
@@ -195,8 +194,7 @@ def _about(curious: Trained) -> str:
         page.paragraph(
             "Both agents see the maze in first person, as small pictures, and both learn with "
             "PPO, a common method of reinforcement learning: it makes rewarded actions more "
-            f"likely. Their actions are {actions}. The paper's agents have nine; the "
-            "demo has three because its training is short."
+            f"likely. Their actions are the paper's: {actions}."
         ),
         page.paragraph(
             "The curious agent has an episodic memory, empty at the start of each episode, and "
