@@ -235,10 +235,10 @@ def test_a_path_is_blue_where_it_costs_and_pink_where_it_pays():
 def test_a_second_call_trains_nothing_and_another_run_is_refused(shown):
     folder, printed = shown
     run = folder / "ppo_eco__s5"
-    metrics, weights = run / "metrics.jsonl", run / "agent.safetensors"
-    before = metrics.stat().st_mtime_ns, weights.read_bytes()
+    timing, weights = run / "timing.jsonl", run / "agent.safetensors"
+    before = timing.read_bytes(), weights.read_bytes()
     assert call_here(folder).splitlines()[-6:-2] == printed.splitlines()[-6:-2]
-    assert (metrics.stat().st_mtime_ns, weights.read_bytes()) == before
+    assert (timing.read_bytes(), weights.read_bytes()) == before
     with pytest.raises(SystemExit, match=r"demo: .* holds a run with another config"):
         demo.main(["--steps", "4_000", "--seed", "5", "--out", str(folder)])
 
