@@ -18,7 +18,6 @@ from examples.walks import COST, PAID, SMOOTH, Maps, Walk, mean_covered, path_co
 PLAIN, CURIOUS = 1, 2  # colours of the page
 BARS = {PLAIN: (70, 134, 208), CURIOUS: (226, 104, 48)}  # the same in the film
 FILM_WIDTH = 620  # pixels on a large screen
-LEVEL = 0  # the film is of the first test level, whatever happens there
 NUM_POINTS = 60  # of a line within an episode
 NUM_LEARNING = 14  # points of a learning curve: each is the mean of about one episode of each
 SHARE = Axis("right", ".0%", shows=(0.5, 1.0))
@@ -107,19 +106,27 @@ def _tile(group: Sequence[Trained]) -> str:
     return page.number(f"{mean_coverage(group):.1f}", name, note, _colour(group[0]))
 
 
+def middle_level(plain: Sequence[Walk], curious: Sequence[Walk]) -> int:
+    """The level with the median difference in cells; of an even number, the lower of two."""
+    differences = [
+        ours.coverage - theirs.coverage for ours, theirs in zip(curious, plain, strict=True)
+    ]
+    return int(np.argsort(differences, kind="stable")[(len(differences) - 1) // 2])
+
+
 def _film(plain: Trained, curious: Trained) -> list[str]:
     """The film of both agents; none without Pillow."""
     try:
         from examples.pair_film import Side, pair_film
     except ImportError:
         return []
-    pair = (plain, curious)
+    pair, level = (plain, curious), middle_level(plain.walks, curious.walks)
     sides = [
-        Side(each.run, each.walks[LEVEL], _path(each, LEVEL), BARS[_colour(each)])
+        Side(each.run, each.walks[level], _path(each, level), BARS[_colour(each)])
         for each in pair
     ]
     captions = [
-        (f"{name}: {each.walks[LEVEL].coverage} cells", _colour(each))
+        (f"{name}: {each.walks[level].coverage} cells", _colour(each))
         for name, each in zip(("plain PPO", "curious"), pair, strict=True)
     ]
     steps = sides[0].walk.num_steps
@@ -127,11 +134,12 @@ def _film(plain: Trained, curious: Trained) -> list[str]:
         page.section(
             "Both agents in one unseen maze",
             beside(
-                film(pair_film(sides, LEVEL), FILM_WIDTH, captions),
+                film(pair_film(sides, level), FILM_WIDTH, captions),
                 page.paragraph(
                     f"One complete episode of {steps:,} steps as a time lapse, from the same "
-                    "start, on the first test level. Above: the agent's view. Below: its path "
-                    "on the map, which neither agent has."
+                    f"start. Of the levels drawn below it is number {level + 1}, where the "
+                    "difference between both agents is the median. Above: the agent's view. "
+                    "Below: its path on the map, which neither agent has."
                 )
                 + page.paragraph("The colour of the curious agent's path is its bonus:")
                 + scale(COST, PAID, "costs", "pays")

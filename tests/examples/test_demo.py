@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import Executor, Future
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from episodic_curiosity.runs.presets import resolve
 from episodic_curiosity.show.report.figures import thinned
 from episodic_curiosity.worlds.registry import make_world
 from examples import demo, trained
+from examples.beside import middle_level
 from examples.walks import COST, PAID, bonus_colours, walk
 from tests.show.report.test_page import assert_nothing_from_elsewhere, without_data
 
@@ -144,14 +146,25 @@ def test_its_film_shows_the_trained_pair_to_the_end(shown):
         assert film.n_frames == 31  # the start and every step
         film.seek(30)
         last = np.asarray(film.convert("RGB")).astype(int)
+    walks = {name: walk(folder / f"{name}__s5", NUM_ENVS) for name in ALL}
+    level = middle_level(walks["ppo"], walks["ppo_eco"])
+    assert f"it is number {level + 1}, where" in content
     for name, spelt, half in (("ppo", "plain PPO", 0), ("ppo_eco", "curious", 1)):
-        one = walk(folder / f"{name}__s5", 1)[0]
+        one = walks[name][level]
         assert f"</i>{spelt}: {one.coverage} cells</span>" in content
         side = np.array_split(last, 2, axis=1)[half]
         bar = side[-4, :, :]
-        share = one.coverage / max(walk(folder / f"{n}__s5", 1)[0].coverage for n in ALL)
+        share = one.coverage / max(walks[n][level].coverage for n in ALL)
         coloured = (np.ptp(bar, axis=1) > 60).mean()  # the rest of the bar is grey
         assert coloured == pytest.approx(share, abs=0.08)
+
+
+@pytest.mark.parametrize(
+    ("plain", "curious", "level"), [((3, 9, 5), (4, 4, 9), 0), ((0, 0, 0, 0), (9, 4, 7, 5), 3)]
+)
+def test_the_film_is_of_the_level_with_the_median_difference(plain, curious, level):
+    pair = [[SimpleNamespace(coverage=cells) for cells in walks] for walks in (plain, curious)]
+    assert middle_level(*pair) == level
 
 
 def test_it_shows_the_first_of_the_measured_episodes(shown):
