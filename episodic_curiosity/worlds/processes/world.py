@@ -108,15 +108,18 @@ class WorkerWorld:
 
     def finish(self, where: Tensor) -> None:
         """Begins no episode after the current one in the rows of an (N,) mask."""
+        self._check_between()
         check_mask("where", where, self.spec.num_envs, self.spec.device)
         self._board.is_final[:] = where.cpu().numpy()
 
     def heading(self) -> Tensor:
         """(N,) float32: the players' headings in degrees, counter-clockwise from east."""
+        self._check_between()
         return self._to_device(self._present["pose"][:, 3])
 
     def picture(self, env: int = 0) -> Array:
         """One player's frame at the simulator's resolution, (h, w, 3) bytes."""
+        self._check_between()
         picture: Array = self._board.present["frame"][env].transpose(1, 2, 0).copy()
         return picture
 

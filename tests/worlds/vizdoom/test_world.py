@@ -367,3 +367,15 @@ def test_nothing_is_left_of_a_parent_that_ends(by, tmp_path):
     assert eventually(lambda: not list(temporary.iterdir()))
     assert not list(here.iterdir())
     assert eventually(lambda: shared_memory() <= before)
+
+
+def test_what_is_being_written_is_not_read(make):
+    world = make()
+    world.reset()
+    world.begin_step(act(world))
+    for read in (world.heading, world.picture, lambda: world.finish(torch.zeros(3).bool())):
+        with pytest.raises(RuntimeError, match="call end_step"):
+            read()
+    world.end_step()
+    assert world.heading().shape == (3,)
+    assert world.picture().shape[2] == 3
