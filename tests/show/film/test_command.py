@@ -42,7 +42,9 @@ def test_bad_input_is_one_sentence(runs, tmp_path, capsys):
     assert "a film must end in .gif or .mp4, got 'film.avi'" in refused(
         capsys, run, "--out", tmp_path / "film.avi"
     )
-    assert "is no run: it has no config.json" in refused(capsys, tmp_path, "--out", out)
+    assert "has no agent" in refused(capsys, tmp_path, "--out", out)
+    missing = tmp_path / "missing"
+    assert f"there is no folder {missing}" in refused(capsys, missing, "--out", out)
     (tmp_path / "folder.gif").mkdir()
     assert "is a folder; name a file in it" in refused(
         capsys, run, "--out", tmp_path / "folder.gif"
