@@ -133,7 +133,7 @@ def test_weights_of_another_program_and_no_file(folder):
     safetensors.torch.save_file(weights, folder / "r_network.safetensors")
     with pytest.raises(ec.LoadError, match=r"lacks its config: a release before 0\.2\.0"):
         ec.RNetwork.load(folder)
-    with pytest.raises(ec.LoadError, match="there is no folder .*nowhere"):
+    with pytest.raises(ec.LoadError, match=r"there is no folder .*nowhere"):
         ec.load_agent(folder / "nowhere")
 
 
