@@ -31,6 +31,7 @@ from episodic_curiosity.support.checks import (
     check_tensor,
     check_type,
     check_views,
+    to_tensor,
 )
 from episodic_curiosity.support.compiling import fused, run_network
 from episodic_curiosity.support.pixels import (
@@ -231,7 +232,11 @@ class Agent(nn.Module):
         observations, (S,) for one.
         """
         is_array = isinstance(observation, np.ndarray)
-        batch = torch.as_tensor(observation, device=self.device)
+        batch = (
+            to_tensor("observation", observation, self.device)
+            if is_array
+            else torch.as_tensor(observation, device=self.device)
+        )
         is_one = batch.dim() == len(self.config.observation_shape)
         batch = batch.unsqueeze(0) if is_one else batch
         shape = self.config.observation_shape

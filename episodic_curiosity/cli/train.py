@@ -104,13 +104,15 @@ def read_train(arguments: list[str]) -> TrainOptions:
     elif some.resume and not some.out:
         raise ValueError("name the run to resume: --resume --out FOLDER")
     else:
-        raise ValueError("name a task with --task; `curiosity tasks` lists the tasks")
+        first = arguments[0] if arguments and arguments[0][:1] != "-" else None
+        got = f", got {first} without --task" if first else ""
+        raise ValueError(f"name a task with --task; `curiosity tasks` lists the tasks{got}")
     options = tyro.cli(
         TrainOptions,
         default=TrainOptions(run=run),
         args=arguments,
         prog="curiosity train",
-        description=_description(run),
+        description=_description(run, is_example=some.task is None and not some.resume),
         config=(tyro.conf.AvoidSubcommands,),
     )
     _check_fitted(run, options.run)
@@ -131,9 +133,13 @@ def _check_fitted(before: Run, run: Run) -> None:
             )
 
 
-def _description(run: Run) -> str:
+def _description(run: Run, *, is_example: bool) -> str:
     source = settings.find_settings(run.task, run.method).source
-    lines = [f"Trains {run.method} on {run.task}. Hyper-parameters: {source}. Presets:"]
+    what = f"Trains {run.method} on {run.task}."
+    if is_example:
+        what = f"Trains an agent on --task, which is required. Shown here: {run.method} on "
+        what += f"{run.task}."
+    lines = [f"{what} Hyper-parameters: {source}. Presets:"]
     lines += [f"  {name}: {preset.line}" for name, preset in presets.PRESETS.items()]
     names = ", ".join(f"{name}/..." for name in families())
     lines.append(f"\nTasks, listed by `curiosity tasks`: {names}")

@@ -62,9 +62,11 @@ def _shuffled_pairs(experience: Experience, config: FitConfig, generator: Genera
         wanted = 1 if num_reachable == 0 else config.pairs.margin + 1
         longest = int(find_episodes(first).length.max())
         raise NoPairsError(
-            f"no {missing} pair could be drawn from {first.shape[0]} steps: the longest "
-            f"stretch of one episode has {longest}, k = {config.pairs.k} and gamma = "
-            f"{config.pairs.gamma} need more than {wanted}"
+            f"no {missing} pair could be drawn from {first.shape[0]} steps of "
+            f"{first.shape[1]} environments: the longest stretch of one episode has {longest} "
+            f"steps, k = {config.pairs.k} and gamma = {config.pairs.gamma} need more than "
+            f"{wanted}, and many more to find such pairs; lower gamma, keep more steps, or "
+            f"give far_from='other_episodes'"
         )
     order = torch.randperm(num_pairs, generator=generator, device=generator.device)
     return pairs.select(order)

@@ -150,6 +150,8 @@ class Record:
         ]
         if changed:
             more = f" (and {len(changed) - 3} more)" if len(changed) > 3 else ""
+            if changed[0].startswith("steps was"):
+                more += "; a run cannot be made longer, because its schedules depend on steps"
             raise RunFolderError(f"{another}: {'; '.join(changed[:3])}{more}")
         if accept_changes:
             write_config(self.folder, old)
@@ -190,6 +192,8 @@ class Record:
 
 def read_config(folder: Path, *, accept_changes: bool = False) -> dict[str, Any]:
     """The config of the run in this folder; an edited one is refused."""
+    if not folder.exists():
+        raise LoadError(f"there is no folder {folder}")
     if folder.is_dir() and not os.path.lexists(folder / CONFIG):
         raise LoadError(f"{folder} is no run: it has no {CONFIG}")
     header = saving.read_header(folder / CONFIG, KIND)

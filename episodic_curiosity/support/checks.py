@@ -47,8 +47,13 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
 
 
 def suggestion(value: object, choices: Iterable[str]) -> str:
-    """Returns " (did you mean x?)" for a choice that is close to the value, else ""."""
-    near = difflib.get_close_matches(str(value)[:LONGEST], choices, n=1, cutoff=0.75)
+    """Returns " (did you mean x?)" for a choice that is close to the value, else "".
+
+    A choice is close, too, if the value is its last part: rnd means ppo+rnd.
+    """
+    text, choices = str(value)[:LONGEST], tuple(choices)
+    near = difflib.get_close_matches(text, choices, n=1, cutoff=0.75)
+    near += [choice for choice in choices if re.split("[/+]", choice)[-1] == text]
     return f" (did you mean {near[0]}?)" if near else ""
 
 

@@ -112,11 +112,17 @@ def check_card(folder: Path, card: dict[str, Any]) -> None:
 def _check_part(name: str | Path, folder: Path, part: str) -> None:
     """Raises unless the folder of this name has the weights of a part."""
     if not folder.is_dir():
-        raise UnreadableError(f"there is no folder {name}")
+        is_file = folder.exists()
+        raise UnreadableError(
+            f"{name} is a file, not a folder" if is_file else f"there is no folder {name}"
+        )
     held = [other for other in PARTS if (folder / f"{other}.safetensors").exists()]
     if part not in held:
         only = ", ".join(PARTS[other] for other in held)
-        raise UnreadableError(f"{name} has no {PARTS[part]}{only and f', only: {only}'}")
+        rest = f", only: {only}" if only else ""
+        if not held and (folder / CONFIG).exists():
+            rest = " yet: resume the run, or begin it again in another folder"
+        raise UnreadableError(f"{name} has no {PARTS[part]}{rest}")
 
 
 def _shipped(name: str) -> Path:

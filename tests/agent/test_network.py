@@ -63,6 +63,7 @@ def test_one_observation_or_many_arrays_or_tensors():
     agent = Agent((5,), num_actions=3)
     assert agent.act(torch.rand(7, 5)).shape == (7,)
     assert agent.act(torch.rand(5)).shape == ()
+    assert agent.act(np.zeros((7, 5))).shape == (7,)  # of float64, as NumPy makes them
     actions = agent.act(np.zeros((7, 5), dtype=np.float32))
     assert isinstance(actions, np.ndarray)
     assert actions.shape == (7,)

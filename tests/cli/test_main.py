@@ -177,7 +177,10 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
         ("train", "name a task with --task"),
         ("train --resume", "name the run to resume: --resume --out FOLDER"),
         ("train --resume --method ppo", "name the run to resume: --resume --out FOLDER"),
-        ("train --resume --out nowhere", "nowhere/config.json cannot be read"),
+        ("train --resume --out nowhere", "there is no folder nowhere"),
+        ("train --task maze/sparse --method rnd", "(did you mean ppo+rnd?)"),
+        ("train --task no-reward --method ppo", "(did you mean maze/no-reward?)"),
+        ("train maze/sparse --method ppo", "got maze/sparse without --task"),
         ("train --task maze/sparse --method a2c", "method must be one of ppo, ppo+1,"),
         (
             "train --task maze/sparse --preset tpu",
@@ -337,6 +340,10 @@ def test_help_shows_what_would_be_used(capsys):
     assert "--bonus.alpha FLOAT scale (default: 0.0301724)" in said
     assert "--r-network.random-play.steps INT" in said
     assert "--r-network.online" not in said
+    with pytest.raises(SystemExit):
+        call("train --help")
+    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "Trains an agent on --task, which is required. Shown here: ppo+eco on maze" in said
 
 
 @pytest.mark.parametrize(
