@@ -179,7 +179,6 @@ def test_what_a_resumed_run_is_told_of_its_r_network_is_not_ignored(calls, capsy
         ("train --resume --method ppo", "name the run to resume: --resume --out FOLDER"),
         ("train --resume --out nowhere", "there is no folder nowhere"),
         ("train --task maze/sparse --method rnd", "(did you mean ppo+rnd?)"),
-        ("train --task no-reward --method ppo", "(did you mean maze/no-reward?)"),
         ("train maze/sparse --method ppo", "got maze/sparse without --task"),
         ("train --task maze/sparse --method a2c", "method must be one of ppo, ppo+1,"),
         (
