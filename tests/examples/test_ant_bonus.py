@@ -67,7 +67,7 @@ def test_what_is_no_run_of_an_ant_is_answered_in_a_sentence(tmp_path, monkeypatc
     wanted = {
         "maze": "holds a run of maze/sparse, wanted one of ant/...",
         "bodies": "takes vectors, wanted one for views",
-        "nothing": "cannot be read",
+        "nothing": "there is no folder",
     }
     for folder, message in wanted.items():
         monkeypatch.setattr("sys.argv", ["ant_bonus.py", str(tmp_path / folder)])

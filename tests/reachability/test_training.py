@@ -167,7 +167,7 @@ def test_too_little_experience_is_refused_with_a_sentence():
     walk = random_walk(300, num_envs=3, seed=0)
     walk.first[::10] = True
     with pytest.raises(
-        ValueError, match=r"no unreachable pair .* from 104 steps: .* has 10, k = 5"
+        ValueError, match=r"no unreachable pair .* from 104 steps of 3 .* has 10 steps, k = 5"
     ):
         ec.fit_r_network(new_network(), walk, QUICK)
 
