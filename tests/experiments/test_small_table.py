@@ -133,10 +133,9 @@ def test_side_by_side_with_a_process_killed(undisturbed, tmp_path):
     first = Program(tmp_path, "side-by-side", name="first")
     wait_until(lambda: results(tmp_path) and len(holders(tmp_path)) == 2, first)
     os.kill(holders(tmp_path)[0], signal.SIGKILL)
-    wait_until(lambda: "started again" in first.said and len(results(tmp_path)) >= 4, first)
-    first.terminate()
+    wait_until(lambda: "started again" in first.said and len(results(tmp_path)) >= 3, first)
+    first.terminate()  # the cells in progress may end before it stops
     assert not holders(tmp_path)
-    assert len(results(tmp_path)) < NUM_CELLS
     Program(tmp_path, "side-by-side", name="second").end()
     assert final_files(tmp_path) == undisturbed
 
