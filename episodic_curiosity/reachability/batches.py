@@ -58,15 +58,17 @@ def _shuffled_pairs(experience: Experience, config: FitConfig, generator: Genera
                 f"no unreachable pair could be drawn from {first.shape[0]} steps of "
                 f"{first.shape[1]} environments: far_from='other_episodes' needs two episodes"
             )
-        missing = "reachable" if num_reachable == 0 else "unreachable"
-        wanted = 1 if num_reachable == 0 else config.pairs.margin + 1
+        missing, wanted, advice = "reachable", 1, ""
+        if num_reachable:
+            missing, wanted = "unreachable", config.pairs.margin + 1
+            # Pairs are drawn at random: a little more may not be enough.
+            advice = "; lower gamma, keep more steps, or give far_from='other_episodes'"
         longest = int(find_episodes(first).length.max())
         raise NoPairsError(
             f"no {missing} pair could be drawn from {first.shape[0]} steps of "
             f"{first.shape[1]} environments: the longest stretch of one episode has {longest} "
             f"steps, k = {config.pairs.k} and gamma = {config.pairs.gamma} need more than "
-            f"{wanted}, and many more to find such pairs; lower gamma, keep more steps, or "
-            f"give far_from='other_episodes'"
+            f"{wanted}{advice}"
         )
     order = torch.randperm(num_pairs, generator=generator, device=generator.device)
     return pairs.select(order)

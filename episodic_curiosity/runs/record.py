@@ -144,14 +144,12 @@ class Record:
             stored = self._in_full(old)
         except ValueError as error:  # a field was renamed or removed
             raise RunFolderError(f"{another}: {error}") from None
-        changed = [
-            f"{name} was {shown(was)}, now {shown(now)}"
-            for name, was, now in differences(stored, new, may_differ)
-        ]
+        found = list(differences(stored, new, may_differ))
+        changed = [f"{name} was {shown(was)}, now {shown(now)}" for name, was, now in found]
         if changed:
             more = f" (and {len(changed) - 3} more)" if len(changed) > 3 else ""
-            if changed[0].startswith("steps was"):
-                more += "; a run cannot be made longer, because its schedules depend on steps"
+            if any(name == "steps" for name, _, _ in found):
+                more += "; the length of a run is fixed, because its schedules depend on it"
             raise RunFolderError(f"{another}: {'; '.join(changed[:3])}{more}")
         if accept_changes:
             write_config(self.folder, old)

@@ -168,7 +168,11 @@ def test_too_little_experience_is_refused_with_a_sentence():
     walk.first[::10] = True
     with pytest.raises(
         ValueError, match=r"no unreachable pair .* from 104 steps of 3 .* has 10 steps, k = 5"
-    ):
+    ) as refusal:
+        ec.fit_r_network(new_network(), walk, QUICK)
+    assert "need more than 26; lower gamma" in str(refusal.value)
+    walk.first[:] = True
+    with pytest.raises(ValueError, match=r"no reachable pair .* need more than 1$"):
         ec.fit_r_network(new_network(), walk, QUICK)
 
 

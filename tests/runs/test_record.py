@@ -221,6 +221,13 @@ def test_a_changed_config_is_named(folder):
     assert len(read_metrics(folder)) == 3  # nothing was cut off
 
 
+def test_the_length_of_a_run_is_fixed(folder):
+    with Record(folder, CONFIG | {"steps": 100}) as record:
+        record.checkpoint(0, {})
+    with pytest.raises(RunFolderError, match=r"steps was 100, now 200; the length of a run is"):
+        Record(folder, CONFIG | {"steps": 200}, resume=True)
+
+
 def test_some_fields_may_differ(folder):
     begin(folder)
     changed = CONFIG | {"seed": 1, "ppo": {"rate": 0.5}}
